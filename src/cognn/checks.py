@@ -1,0 +1,140 @@
+"""What a caller can get wrong, each said in one line before any work is done."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from cognn.actions import ACTION_MODES
+from cognn.graph import Graph
+
+_seen = WeakTensorKeyDictionary()  # tensor -> what was checked of it; an unchanged tensor is checked once
+
+
+def one_of(name: str, value: Any, known: Sequence[Any]) -> None:
+    """Refuse a value that is not among the known ones."""
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}")
+
+
+def at_least(name: str, value: Any, low: int) -> None:
+    """Refuse what is not a whole number of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+    if value < low:
+        raise ValueError(f"{name}: expected {low} or more, got {value}")
+
+
+def features(x: Tensor, in_channels: int) -> None:
+    """Refuse node features of a wrong type, width or value."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
+    if not x.is_floating_point():
+        raise TypeError(f"x: expected floats, got {x.dtype}; convert with x.float()")
+    if x.dim() != 2 or x.size(1) != in_channels:
+        raise ValueError(f"x: expected shape (N, in_channels={in_channels}), got {tuple(x.shape)}")
+    _once("x", x, _finite)
+
+
+def graph(value: Graph, x: Tensor) -> None:
+    """Refuse a graph of another size or place than its features."""
+    if value.num_nodes != x.size(0):
+        raise ValueError(f"edge_index: a Graph of {value.num_nodes} nodes does not fit x of {x.size(0)} rows")
+    if value.device != x.device:
+        raise ValueError(f"edge_index: lives on {value.device}, but x on {x.device}; move it with .to({str(x.device)!r})")
+
+
+def edge_features(
+    edge_attr: Tensor | None, num_edges: int, edge_dim: int | None, edge_categories: tuple[int, ...] | None
+) -> Tensor | None:
+    """Refuse edge features that do not fit the model or the graph; give continuous ones two dimensions."""
+    if edge_dim is None and edge_categories is None:
+        if edge_attr is not None:
+            raise ValueError("edge_attr: this model takes none; build it with edge_dim=... or edge_categories=...")
+        return None
+    if edge_attr is None:
+        want = f"edge_dim={edge_dim}" if edge_dim is not None else f"edge_categories={edge_categories}"
+        raise ValueError(f"edge_attr: missing, but the model was built with {want}")
+    if edge_dim is not None and not edge_attr.is_floating_point():
+        raise TypeError(f"edge_attr: expected floats for edge_dim={edge_dim}, got {edge_attr.dtype}")
+    if edge_categories is not None and edge_attr.dtype != torch.long:
+        raise TypeError(f"edge_attr: expected torch.long for edge_categories={edge_categories}, got {edge_attr.dtype}")
+    width = edge_dim if edge_dim is not None else len(edge_categories or ())
+    if edge_attr.dim() == 1 and width == 1:
+        edge_attr = edge_attr.unsqueeze(-1)
+    if tuple(edge_attr.shape) != (num_edges, width):
+        raise ValueError(f"edge_attr: expected shape ({num_edges}, {width}), got {tuple(edge_attr.shape)}")
+    if edge_categories is None:
+        _once("edge_attr", edge_attr, _finite)
+    else:
+        _once("edge_attr", edge_attr, lambda name, value: _in_categories(name, value, edge_categories))
+    return edge_attr
+
+
+def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> None:
+    """Refuse unknown ways to act and forced actions of a wrong shape or code."""
+    if value is None:
+        return
+    modes = ", ".join(map(repr, ACTION_MODES))
+    if isinstance(value, str):
+        if value not in ACTION_MODES:
+            raise ValueError(f"actions: expected {modes} or codes (num_layers, N), got {value!r}")
+        if not has_network:
+            raise ValueError(f"actions: {value!r} needs an action network, but the model was built with action=None")
+        return
+    if not isinstance(value, Tensor):
+        raise TypeError(f"actions: expected {modes} or a LongTensor (num_layers, N), got {type(value).__name__}")
+    if value.dtype != torch.long:
+        raise TypeError(f"actions: forced actions are torch.long codes 0 to 3, got {value.dtype}")
+    if tuple(value.shape) != (num_layers, num_nodes):
+        raise ValueError(f"actions: expected shape (num_layers={num_layers}, N={num_nodes}), got {tuple(value.shape)}")
+    if value.numel():
+        low, high = (int(bound) for bound in value.aminmax())
+        if low < 0 or high > 3:
+            raise ValueError(f"actions: codes are 0 (STANDARD) to 3 (ISOLATE), got {low if low < 0 else high}")
+
+
+def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
+    """Refuse a batch without a pool, a pool without a batch, and a batch that does not fit."""
+    if value is None:
+        if pool is not None:
+            raise ValueError(f"batch: missing for pool={pool!r}; for one graph pass torch.zeros(N), for node tasks use pool=None")
+        return
+    if pool is None:
+        raise ValueError("pool: missing for a batch; build the model with pool='mean', 'sum' or 'max'")
+    if not isinstance(value, Tensor) or value.dtype != torch.long:
+        raise TypeError(f"batch: expected a LongTensor of shape (N,), got {getattr(value, 'dtype', type(value).__name__)}")
+    if tuple(value.shape) != (num_nodes,):
+        raise ValueError(f"batch: expected shape (N={num_nodes},), got {tuple(value.shape)}")
+    _once("batch", value, _not_negative)
+
+
+def _once(name: str, value: Tensor, check: Any) -> None:
+    """Run a check that reads the whole tensor, unless this very tensor passed it unchanged before."""
+    if value.is_inference():
+        return check(name, value)  # type: ignore[no-any-return]
+    if _seen.get(value) != value._version:
+        check(name, value)
+        _seen[value] = value._version
+
+
+def _finite(name: str, value: Tensor) -> None:
+    # A sum is one cheap pass and is finite unless something in it is not, or it overflowed: only then look closer.
+    if not bool(value.detach().sum().isfinite()) and not bool(value.isfinite().all()):
+        row, column = value.isfinite().logical_not().nonzero()[0].tolist()
+        raise ValueError(f"{name}: row {row}, column {column} is {value[row, column].item()}; all values must be finite")
+
+
+def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -> None:
+    for column, size in enumerate(edge_categories):
+        wrong = (value[:, column] < 0) | (value[:, column] >= size)
+        if bool(wrong.any()):
+            row = int(wrong.nonzero()[0])
+            raise ValueError(f"{name}: row {row}, column {column} is {int(value[row, column])}, expected 0 to {size - 1}")
+
+
+def _not_negative(name: str, value: Tensor) -> None:
+    if value.numel() and int(value.min()) < 0:
+        raise ValueError(f"{name}: graph numbers start at 0, got {int(value.min())}")

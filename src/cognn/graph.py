@@ -1,0 +1,195 @@
+"""The sparse structure of a graph, sorted once, in both directions."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+_TENSORS = ("edge_index", "in_ptr", "in_sender", "in_receiver", "in_edge", "out_ptr", "out_receiver", "out_slot", "ones")
+
+
+class Graph:
+    """A directed multigraph, prepared for sparse products.
+
+    ``edge_index`` ``(2, E)`` lists senders in row 0 and receivers in row 1, as PyG does.  The structure is kept twice:
+    by receiver (``in_*``, the matrix ``A``) and by sender (``out_*``, its transpose for the backward pass), with 32-bit
+    indices where they fit.
+
+    Args:
+        edge_index: Integer tensor ``(2, E)``.  Multi-edges and self-loops are edges like any other.
+        num_nodes: Number of nodes; by default one more than the largest index.
+    """
+
+    edge_index: Tensor  # (2, E) as given
+    in_ptr: Tensor  # (N + 1,) the edges into node v are in_ptr[v] .. in_ptr[v + 1]
+    in_sender: Tensor  # (E,) their senders, ascending
+    in_receiver: Tensor  # (E,) v itself, repeated
+    in_edge: Tensor  # (E,) their columns in edge_index
+    out_ptr: Tensor  # (N + 1,) the same by sender
+    out_receiver: Tensor  # (E,)
+    out_slot: Tensor  # (E,) where the edge stands in the order by receiver
+    ones: Tensor  # (E,) the weights of A
+    num_nodes: int
+    batch: Tensor | None  # (N,) the graph of every node, if this is a batch
+    num_graphs: int
+
+    def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
+        _check(edge_index, num_nodes)
+        edge_index = edge_index.detach().as_subclass(Tensor).long()
+        if num_nodes is None:
+            num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        self.num_nodes, self.batch, self.num_graphs = num_nodes, None, 1
+        self.edge_index = edge_index
+        small = torch.int32 if max(num_nodes, edge_index.size(1)) < 2**31 - 1 else torch.int64
+
+        sender, receiver = edge_index
+        by_receiver = torch.sort(receiver * num_nodes + sender, stable=True).indices
+        self.in_edge = by_receiver.to(small)
+        self.in_sender, self.in_receiver = sender[by_receiver].to(small), receiver[by_receiver].to(small)
+        self.in_ptr = _pointers(receiver, num_nodes).to(small)
+        # Stable, so that senders of one receiver stay in ascending order of receivers here too.
+        by_sender = torch.sort(self.in_sender, stable=True).indices
+        self.out_slot = by_sender.to(small)
+        self.out_receiver = self.in_receiver[by_sender]
+        self.out_ptr = _pointers(sender, num_nodes).to(small)
+        self.ones = torch.ones(edge_index.size(1), device=edge_index.device)
+        self._loopless = self._without_loops()
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges."""
+        return self.edge_index.size(1)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the structure lives."""
+        return self.edge_index.device
+
+    @property
+    def loopless(self) -> "Graph":
+        """The same graph without its self-loops, for layers that bring their own; edges keep their numbers."""
+        return self if self._loopless is None else self._loopless
+
+    def to(self, device: torch.device | str) -> "Graph":
+        """The same graph on another device."""
+        if torch.device(device) == self.device:
+            return self
+        out = self._derived({name: getattr(self, name).to(device) for name in _TENSORS}, self.num_nodes)
+        out.batch, out.num_graphs = None if self.batch is None else self.batch.to(device), self.num_graphs
+        out._loopless = None if self._loopless is None else self._loopless.to(device)
+        return out
+
+    @staticmethod
+    def cat(graphs: Sequence["Graph"]) -> "Graph":
+        """One graph of disjoint graphs, by shifting and joining their structures: nothing is sorted again."""
+        if not graphs:
+            raise ValueError("graphs: expected at least one Graph, got none")
+        nodes = _offsets([g.num_nodes for g in graphs])
+        edges = _offsets([g.in_edge.numel() for g in graphs])
+        listed = _offsets([g.num_edges for g in graphs])
+        shift = {"edge_index": nodes, "in_sender": nodes, "in_receiver": nodes, "out_receiver": nodes}
+        shift |= {"in_ptr": edges, "out_ptr": edges, "out_slot": edges, "in_edge": listed, "ones": [0] * len(graphs)}
+        small = torch.int32 if max(nodes[-1], listed[-1]) < 2**31 - 1 else torch.int64
+        joined = {}
+        for name in _TENSORS:
+            parts = [getattr(g, name) for g in graphs]
+            if name.endswith("ptr"):
+                parts = [parts[0][:1], *(part[1:] for part in parts)]
+                shifts = [0, *shift[name][: len(graphs)]]
+            else:
+                shifts = shift[name][: len(graphs)]
+            if name.startswith(("in_", "out_")):
+                parts = [part.to(small) for part in parts]
+            joined[name] = torch.cat([part + by if by else part for part, by in zip(parts, shifts, strict=True)], dim=-1)
+        out = Graph._derived(joined, nodes[-1])
+        counts = torch.tensor([g.num_graphs for g in graphs])
+        if any(g.num_graphs > 1 for g in graphs):
+            inner = [g.batch if g.batch is not None else g.in_ptr.new_zeros(g.num_nodes).long() for g in graphs]
+            first = counts.cumsum(0) - counts
+            out.batch = torch.cat([b + int(by) for b, by in zip(inner, first, strict=True)])
+        else:
+            sizes = torch.tensor([g.num_nodes for g in graphs], device=out.device)
+            out.batch = torch.repeat_interleave(torch.arange(len(graphs), device=out.device), sizes)
+        out.num_graphs = int(counts.sum())
+        if any(g._loopless is not None for g in graphs):
+            out._loopless = Graph.cat([g.loopless for g in graphs])
+        return out
+
+    def __repr__(self) -> str:
+        batch = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{batch})"
+
+    @staticmethod
+    def _derived(tensors: dict[str, Tensor], num_nodes: int) -> "Graph":
+        out = Graph.__new__(Graph)
+        out.__dict__.update(tensors)
+        out.num_nodes, out.batch, out.num_graphs, out._loopless = num_nodes, None, 1, None
+        return out
+
+    def _without_loops(self) -> "Graph | None":
+        keep = self.in_sender != self.in_receiver
+        if bool(keep.all()):
+            return None
+        slot = keep.cumsum(0).sub_(1).to(self.out_slot.dtype)  # where a kept edge moves to
+        keep_out = keep[self.out_slot]
+        tensors = {name: getattr(self, name)[keep] for name in ("in_sender", "in_receiver", "in_edge", "ones")}
+        tensors["edge_index"] = self.edge_index
+        tensors["out_receiver"] = self.out_receiver[keep_out]
+        tensors["out_slot"] = slot[self.out_slot[keep_out]]
+        for name, row in (("in_ptr", self.in_receiver[keep]), ("out_ptr", self.in_sender[keep])):
+            tensors[name] = _pointers(row, self.num_nodes).to(self.in_ptr.dtype)
+        return self._derived(tensors, self.num_nodes)
+
+
+_prepared = WeakTensorKeyDictionary()  # edge_index -> (version, num_nodes, Graph); an entry dies with its tensor
+
+
+@torch.compiler.disable
+def as_graph(edge_index: "Tensor | Graph", num_nodes: int) -> Graph:
+    """The :class:`Graph` of ``edge_index``; an unchanged tensor is prepared once and then remembered."""
+    if isinstance(edge_index, Graph):
+        return edge_index
+    if not isinstance(edge_index, Tensor) or edge_index.is_inference():
+        return Graph(edge_index, num_nodes)
+    key = (edge_index._version, num_nodes)
+    known = _prepared.get(edge_index)
+    if known is not None and known[0] == key:
+        graph: Graph = known[1]
+        return graph
+    graph = Graph(edge_index, num_nodes)
+    _prepared[edge_index] = (key, graph)
+    return graph
+
+
+def _pointers(row: Tensor, num_rows: int) -> Tensor:
+    count = torch.bincount(row, minlength=num_rows)
+    return torch.cat([count.new_zeros(1), count.cumsum(0)])
+
+
+def _offsets(sizes: Sequence[int]) -> list[int]:
+    offsets = [0]
+    for size in sizes:
+        offsets.append(offsets[-1] + size)
+    return offsets
+
+
+def _check(edge_index: Tensor, num_nodes: int | None) -> None:
+    if not isinstance(edge_index, Tensor):
+        raise TypeError(f"edge_index: expected an integer tensor of shape (2, E) or a Graph, got {type(edge_index).__name__}")
+    if edge_index.layout != torch.strided:
+        raise TypeError(f"edge_index: expected a dense (2, E) tensor, got layout {edge_index.layout}; use its indices")
+    if edge_index.dtype not in (torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8):
+        raise TypeError(f"edge_index: expected integers, got {edge_index.dtype}; convert with edge_index.long()")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        hint = "; transpose it with edge_index.t()" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
+        raise ValueError(f"edge_index: expected shape (2, E), got {tuple(edge_index.shape)}{hint}")
+    if num_nodes is not None and num_nodes < 0:
+        raise ValueError(f"num_nodes: expected 0 or more, got {num_nodes}")
+    if edge_index.numel() == 0:
+        return
+    low, high = (int(bound) for bound in edge_index.aminmax())
+    if low < 0:
+        raise ValueError(f"edge_index: node indices start at 0, got {low}")
+    if num_nodes is not None and high >= num_nodes:
+        raise ValueError(f"edge_index: node {high} is out of range for {num_nodes} nodes (indices end at {num_nodes - 1})")

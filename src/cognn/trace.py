@@ -1,0 +1,79 @@
+"""What was decided: the actions of every node at every layer, and the graphs they induce."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from cognn.actions import Action, broadcasts, listens
+from cognn.graph import Graph
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """The decisions of one forward pass.
+
+    Attributes:
+        graph: The input graph.
+        actions: ``(num_layers, N)`` codes of :class:`~cognn.Action`.
+        probs: ``(num_layers, N, 4)`` probabilities that the action network gave to the four actions.
+    """
+
+    graph: Graph
+    actions: Tensor
+    probs: Tensor
+
+    @property
+    def num_layers(self) -> int:
+        """Number of layers."""
+        return self.actions.size(0)
+
+    def kept(self, layer: int) -> Tensor:
+        """Whether each edge of ``edge_index`` carried a message at this layer: ``(E,)`` bool."""
+        sender, receiver = self.graph.edge_index
+        actions = self.actions[self._index(layer)]
+        return broadcasts(actions)[sender] & listens(actions)[receiver]  # type: ignore[no-any-return]
+
+    def kept_ratio(self, nodes: Tensor | None = None) -> Tensor:
+        """Share of the directed edges that are kept, per layer: ``(num_layers,)``.
+
+        ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.  A graph
+        without edges keeps a share of nan.
+        """
+        sender, receiver = self.graph.edge_index
+        counted = torch.ones_like(sender, dtype=torch.bool)
+        if nodes is not None:
+            inside = torch.zeros(self.graph.num_nodes, dtype=torch.bool, device=sender.device)
+            inside[nodes] = True
+            counted = inside[sender] & inside[receiver]
+        ratios = [self.kept(layer)[counted].double().mean() for layer in range(self.num_layers)]
+        return torch.stack(ratios).float() if ratios else torch.empty(0, device=sender.device)
+
+    def edge_index(self, layer: int) -> Tensor:
+        """The directed computation graph of a layer: the columns of ``edge_index`` that are kept."""
+        return self.graph.edge_index[:, self.kept(layer)]
+
+    def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
+        """The computation graph of a layer with all nodes, each with its ``action``; edges know their column in ``edge_index``."""
+        import networkx  # slow to import, and few need it
+
+        actions = self.actions[self._index(layer)].tolist()
+        out = networkx.MultiDiGraph()
+        out.add_nodes_from((v, {"action": Action(code).name}) for v, code in enumerate(actions))
+        columns = self.kept(layer).nonzero().flatten().tolist()
+        ends = self.graph.edge_index[:, self.kept(layer)].t().tolist()
+        out.add_edges_from((u, v, {"edge": column}) for (u, v), column in zip(ends, columns, strict=True))
+        return out
+
+    def _index(self, layer: int) -> int:
+        if not -self.num_layers <= layer < self.num_layers:
+            raise IndexError(f"layer: expected 0 to {self.num_layers - 1}, got {layer}")
+        return layer
+
+    def __repr__(self) -> str:
+        kept = ", ".join(f"{ratio:.2f}" for ratio in self.kept_ratio().tolist())
+        return f"Trace(num_layers={self.num_layers}, {self.graph}, kept=[{kept}])"
