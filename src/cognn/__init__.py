@@ -1,4 +1,4 @@
-"""Cooperative graph neural networks: every node decides, at every layer, whether it listens and whether it broadcasts."""
+"""Cooperative graph neural networks: every node decides at every layer whether it listens and whether it broadcasts."""
 
 from cognn.actions import Action, Gates, broadcasts, listens
 from cognn.graph import Graph

@@ -43,7 +43,9 @@ def graph(value: Graph, x: Tensor) -> None:
     if value.num_nodes != x.size(0):
         raise ValueError(f"edge_index: a Graph of {value.num_nodes} nodes does not fit x of {x.size(0)} rows")
     if value.device != x.device:
-        raise ValueError(f"edge_index: lives on {value.device}, but x on {x.device}; move it with .to({str(x.device)!r})")
+        raise ValueError(
+            f"edge_index: lives on {value.device}, but x on {x.device}; move it with .to({str(x.device)!r})"
+        )
 
 
 def edge_features(
@@ -100,12 +102,16 @@ def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
     """Refuse a batch without a pool, a pool without a batch, and a batch that does not fit."""
     if value is None:
         if pool is not None:
-            raise ValueError(f"batch: missing for pool={pool!r}; for one graph pass torch.zeros(N), for node tasks use pool=None")
+            raise ValueError(
+                f"batch: missing for pool={pool!r}; for one graph pass torch.zeros(N), for node tasks use pool=None"
+            )
         return
     if pool is None:
         raise ValueError("pool: missing for a batch; build the model with pool='mean', 'sum' or 'max'")
     if not isinstance(value, Tensor) or value.dtype != torch.long:
-        raise TypeError(f"batch: expected a LongTensor of shape (N,), got {getattr(value, 'dtype', type(value).__name__)}")
+        raise TypeError(
+            f"batch: expected a LongTensor of shape (N,), got {getattr(value, 'dtype', type(value).__name__)}"
+        )
     if tuple(value.shape) != (num_nodes,):
         raise ValueError(f"batch: expected shape (N={num_nodes},), got {tuple(value.shape)}")
     _once("batch", value, _not_negative)
@@ -114,8 +120,8 @@ def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
 def _once(name: str, value: Tensor, check: Any) -> None:
     """Run a check that reads the whole tensor, unless this very tensor passed it unchanged before."""
     if value.is_inference():
-        return check(name, value)  # type: ignore[no-any-return]
-    if _seen.get(value) != value._version:
+        check(name, value)
+    elif _seen.get(value) != value._version:
         check(name, value)
         _seen[value] = value._version
 
@@ -124,7 +130,9 @@ def _finite(name: str, value: Tensor) -> None:
     # A sum is one cheap pass and is finite unless something in it is not, or it overflowed: only then look closer.
     if not bool(value.detach().sum().isfinite()) and not bool(value.isfinite().all()):
         row, column = value.isfinite().logical_not().nonzero()[0].tolist()
-        raise ValueError(f"{name}: row {row}, column {column} is {value[row, column].item()}; all values must be finite")
+        raise ValueError(
+            f"{name}: row {row}, column {column} is {value[row, column].item()}; all values must be finite"
+        )
 
 
 def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -> None:
@@ -132,7 +140,9 @@ def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -
         wrong = (value[:, column] < 0) | (value[:, column] >= size)
         if bool(wrong.any()):
             row = int(wrong.nonzero()[0])
-            raise ValueError(f"{name}: row {row}, column {column} is {int(value[row, column])}, expected 0 to {size - 1}")
+            raise ValueError(
+                f"{name}: row {row}, column {column} is {int(value[row, column])}, expected 0 to {size - 1}"
+            )
 
 
 def _not_negative(name: str, value: Tensor) -> None:

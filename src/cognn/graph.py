@@ -6,7 +6,17 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-_TENSORS = ("edge_index", "in_ptr", "in_sender", "in_receiver", "in_edge", "out_ptr", "out_receiver", "out_slot", "ones")
+_TENSORS = (
+    "edge_index",
+    "in_ptr",
+    "in_sender",
+    "in_receiver",
+    "in_edge",
+    "out_ptr",
+    "out_receiver",
+    "out_slot",
+    "ones",
+)
 
 
 class Graph:
@@ -101,7 +111,9 @@ class Graph:
                 shifts = shift[name][: len(graphs)]
             if name.startswith(("in_", "out_")):
                 parts = [part.to(small) for part in parts]
-            joined[name] = torch.cat([part + by if by else part for part, by in zip(parts, shifts, strict=True)], dim=-1)
+            joined[name] = torch.cat(
+                [part + by if by else part for part, by in zip(parts, shifts, strict=True)], dim=-1
+            )
         out = Graph._derived(joined, nodes[-1])
         counts = torch.tensor([g.num_graphs for g in graphs])
         if any(g.num_graphs > 1 for g in graphs):
@@ -176,7 +188,9 @@ def _offsets(sizes: Sequence[int]) -> list[int]:
 
 def _check(edge_index: Tensor, num_nodes: int | None) -> None:
     if not isinstance(edge_index, Tensor):
-        raise TypeError(f"edge_index: expected an integer tensor of shape (2, E) or a Graph, got {type(edge_index).__name__}")
+        raise TypeError(
+            f"edge_index: expected an integer tensor of shape (2, E) or a Graph, got {type(edge_index).__name__}"
+        )
     if edge_index.layout != torch.strided:
         raise TypeError(f"edge_index: expected a dense (2, E) tensor, got layout {edge_index.layout}; use its indices")
     if edge_index.dtype not in (torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8):
@@ -192,4 +206,6 @@ def _check(edge_index: Tensor, num_nodes: int | None) -> None:
     if low < 0:
         raise ValueError(f"edge_index: node indices start at 0, got {low}")
     if num_nodes is not None and high >= num_nodes:
-        raise ValueError(f"edge_index: node {high} is out of range for {num_nodes} nodes (indices end at {num_nodes - 1})")
+        raise ValueError(
+            f"edge_index: node {high} is out of range for {num_nodes} nodes (indices end at {num_nodes - 1})"
+        )

@@ -1,9 +1,9 @@
-"""Cooperative graph neural networks: an action network decides who listens and who broadcasts, an environment network
-updates the nodes along the edges that are left."""
+"""The model: an action network decides who listens and who broadcasts, an environment network updates the nodes."""
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_poo
 from cognn import checks, ops
 from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, decide, force, probabilities
 from cognn.graph import Graph, as_graph
-from cognn.layers import LayerSpec, make_layer
+from cognn.layers import CooperativeLayer, LayerSpec, make_layer
 from cognn.layers.mean import MEAN_OVER, MeanOver
 from cognn.trace import Trace
 
@@ -74,10 +74,7 @@ class ActionNetwork(nn.Module):
         options = 4 if action_space == "joint" else 2
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), options]
         self.networks = nn.ModuleList(
-            nn.ModuleList(
-                make_layer("action", layer, i, o, edge_dim, edge_categories)
-                for i, o in zip(widths, widths[1:], strict=False)
-            )
+            nn.ModuleList(make_layer("action", layer, i, o, edge_dim, edge_categories) for i, o in pairwise(widths))
             for _ in range(1 if action_space == "joint" else 2)
         )
 
@@ -86,7 +83,7 @@ class ActionNetwork(nn.Module):
         logits = []
         for network in self.networks:
             z = h
-            for depth, layer in enumerate(network):  # type: ignore[arg-type]
+            for depth, layer in enumerate(cast(nn.ModuleList, network)):
                 if depth:
                     z = ops.dropout(self.act(z), self.dropout, self.training)
                 z = layer(z, graph, None, edge_attr)
@@ -95,8 +92,9 @@ class ActionNetwork(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for layer in (layer for network in self.networks for layer in network):  # type: ignore[attr-defined]
-            layer.reset_parameters()
+        for layer in self.modules():
+            if isinstance(layer, CooperativeLayer):
+                layer.reset_parameters()
 
 
 class CoGNN(nn.Module):
@@ -123,7 +121,7 @@ class CoGNN(nn.Module):
         tau0: The least inverse temperature when it is learned.
         mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
         norm: ``"layer"``, ``"batch"`` or None.
-        norm_first: True: norm, update, dropout, activation, + residual.  False: update + residual, norm, activation, dropout.
+        norm_first: True: norm, update, dropout, act, + residual.  False: update + residual, norm, act, dropout.
         residual: ``"identity"``, ``"linear"`` or None.
         dropout: Share of values dropped in training.
         act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``.
@@ -190,7 +188,7 @@ class CoGNN(nn.Module):
         width = hidden_channels
         self.act = ACTIVATIONS[act]()
         self.encoder = nn.Linear(in_channels, width)
-        options = {"mean_over": mean_over} if env == "mean" else {}
+        options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
         self.layers = nn.ModuleList(make_layer("env", env, width, width, *edges, **options) for _ in range(num_layers))
         num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
         self.norms = nn.ModuleList(NORMS[norm](width) if norm else nn.Identity() for _ in range(num_norms))
@@ -227,8 +225,8 @@ class CoGNN(nn.Module):
             x: Node features ``(N, in_channels)``.
             edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.
             edge_attr: Edge features, if the model was built for them.
-            batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` brings its own.
-            actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to be forced.
+            batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
+            actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std).
             generator: Source of the draws; by default PyTorch's own.
             return_trace: Return ``(out, Trace)``.
@@ -245,7 +243,9 @@ class CoGNN(nn.Module):
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if return_trace or (actions is not None and actions != "sample"):
-                raise ValueError("samples: averages over drawn actions; it goes with neither return_trace nor other actions")
+                raise ValueError(
+                    "samples: averages over drawn actions; it goes with neither return_trace nor other actions"
+                )
             draws = torch.stack([self._run(x, graph, edge_attr, batch, None, generator)[0] for _ in range(samples)])
             return Samples(draws.mean(0), draws.std(0, correction=min(1, samples - 1)))
         out, decisions, logits = self._run(x, graph, edge_attr, batch, actions, generator, return_trace)
@@ -294,18 +294,20 @@ class CoGNN(nn.Module):
         generator: torch.Generator | None,
         keep_logits: bool,
     ) -> tuple[Decision | None, Tensor | None]:
-        """What the nodes do at one layer, and the logits behind it; None where all are STANDARD for want of a network."""
-        forced = force(actions[index], h.dtype) if isinstance(actions, Tensor) else None
-        if self.action_network is None or (forced is not None and not keep_logits):
-            return forced, None
-        logits = self.action_network(h, graph, edge_attr)
-        if forced is not None:
-            return forced, logits
+        """What the nodes do at one layer and the logits behind it; None where all are STANDARD, having no network."""
+        logits = None
+        if self.action_network is not None and (keep_logits or not isinstance(actions, Tensor)):
+            logits = self.action_network(h, graph, edge_attr)
+        if isinstance(actions, Tensor):
+            return force(actions[index], h.dtype), logits
+        if logits is None:
+            return None, None
+        inverse: Tensor | float
         if isinstance(self.temperature, nn.Module):
             inverse = nn.functional.softplus(self.temperature(h).squeeze(-1)) + self.tau0
         else:
             inverse = 1 / self.temperature
-        return decide(logits, inverse, actions or "sample", generator), logits
+        return decide(logits, inverse, "sample" if actions is None else actions, generator), logits
 
     def _drop(self, h: Tensor) -> Tensor:
         return ops.dropout(h, self.dropout, self.training)

@@ -45,7 +45,7 @@ def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Ten
 
 
 def edge_sum(graph: "Graph", edge_attr: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Sum of the edge features ``(E, k)`` that enter every node, each times ``weight`` in ``in_edge`` order: ``(N, k)``."""
+    """Sum of the edge features ``(E, k)`` into every node, each times its ``weight`` (``in_edge`` order)."""
     if weight is None:
         weight = graph.ones.to(edge_attr.dtype)
     return incidence_sum(edge_attr, weight, graph.in_ptr, graph.in_edge, graph.in_receiver)
@@ -65,7 +65,7 @@ def edge_count(graph: "Graph", category: Tensor, num_categories: int, weight: Te
 
 
 def heard_max(graph: "Graph", score: Tensor, gates: "Gates | None" = None) -> Tensor:
-    """Largest ``score`` ``(E, heads)``, in ``in_edge`` order, among the neighbours that broadcast; -inf where none does."""
+    """Largest ``score`` ``(E, heads)`` (``in_edge`` order) of the neighbours that broadcast; -inf where none does."""
     score = score.detach()
     if gates is not None:
         silent = torch.where(gates.broadcast > 0, 0.0, -torch.inf).to(score.dtype)
@@ -82,7 +82,7 @@ def _csr(ptr: Tensor, index: Tensor, value: Tensor, num_columns: int) -> Tensor:
 
 @custom_op("cognn::product", mutates_args=())
 def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
-    """``out[i] = sum of value[j] * x[index[j]] for ptr[i] <= j < ptr[i + 1]``; ``value`` is all ones if not ``weighted``."""
+    """``out[i] = sum of value[j] * x[index[j]] for ptr[i] <= j < ptr[i + 1]``; ``value`` is ones unless ``weighted``."""
     if index.numel() == 0 or x.numel() == 0:
         return x.new_zeros((ptr.numel() - 1, *x.shape[1:]))
     narrow = x.dim() == 1 or x.size(1) <= NARROW
@@ -135,7 +135,7 @@ def _(value: Tensor, ptr: Tensor) -> Tensor:
 
 @custom_op("cognn::spmm", mutates_args=())
 def spmm(x: Tensor, ptr: Tensor, index: Tensor, ptr_t: Tensor, index_t: Tensor, ones: Tensor) -> Tensor:
-    r"""``A @ x`` with all weights one; :math:`\partial x = A^\top \partial y` by the structure of the other direction."""
+    r"""``A @ x`` with weights of one; :math:`\partial x = A^\top \partial y` by the structure by sender."""
     return product(x, ptr, index, ones, False)
 
 
@@ -165,9 +165,7 @@ def weighted_spmm(
 
 
 @weighted_spmm.register_fake
-def _(
-    x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor, ptr_t: Tensor, index_t: Tensor, slot_t: Tensor
-) -> Tensor:
+def _(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor, ptr_t: Tensor, index_t: Tensor, slot_t: Tensor) -> Tensor:
     return x.new_empty((ptr.size(0) - 1, *x.shape[1:]))
 
 

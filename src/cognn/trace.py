@@ -36,7 +36,7 @@ class Trace:
         """Whether each edge of ``edge_index`` carried a message at this layer: ``(E,)`` bool."""
         sender, receiver = self.graph.edge_index
         actions = self.actions[self._index(layer)]
-        return broadcasts(actions)[sender] & listens(actions)[receiver]  # type: ignore[no-any-return]
+        return broadcasts(actions)[sender] & listens(actions)[receiver]
 
     def kept_ratio(self, nodes: Tensor | None = None) -> Tensor:
         """Share of the directed edges that are kept, per layer: ``(num_layers,)``.
@@ -58,7 +58,7 @@ class Trace:
         return self.graph.edge_index[:, self.kept(layer)]
 
     def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
-        """The computation graph of a layer with all nodes, each with its ``action``; edges know their column in ``edge_index``."""
+        """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``."""
         import networkx  # slow to import, and few need it
 
         actions = self.actions[self._index(layer)].tolist()

@@ -48,7 +48,9 @@ def make_layer(
     """Build the layer that ``spec`` names or makes; ``argument`` is what the caller's user called it."""
     if isinstance(spec, str):
         if spec not in LAYERS:
-            raise ValueError(f"{argument}: unknown layer {spec!r}; known are {', '.join(LAYERS)}, or a callable (in, out)")
+            raise ValueError(
+                f"{argument}: unknown layer {spec!r}; known are {', '.join(LAYERS)}, or a callable (in, out)"
+            )
         return LAYERS[spec](in_channels, out_channels, edge_dim=edge_dim, edge_categories=edge_categories, **options)  # type: ignore[call-arg]
     if not callable(spec):
         raise TypeError(f"{argument}: expected a name ({', '.join(LAYERS)}) or a callable (in, out), got {spec!r}")
@@ -58,5 +60,7 @@ def make_layer(
     if not isinstance(layer, MessagePassing):
         raise TypeError(f"{argument}: the callable must return a PyG MessagePassing layer, got {type(layer).__name__}")
     if edge_categories is not None:
-        raise ValueError(f"{argument}: {type(layer).__name__} takes continuous edge features; give edge_dim, not edge_categories")
+        raise ValueError(
+            f"{argument}: {type(layer).__name__} takes continuous edge features; give edge_dim, not edge_categories"
+        )
     return WrappedLayer(layer, in_channels, out_channels, edge_dim)

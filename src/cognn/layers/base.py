@@ -53,8 +53,8 @@ class EdgeMessages(nn.Module):
         width = edge_dim if edge_dim is not None else sum(edge_categories or ())
         self.weight = nn.Parameter(torch.empty(width, out_channels))
         starts = torch.tensor(edge_categories or (), dtype=torch.long).cumsum(0)
-        self.register_buffer("start", starts.roll(1).index_fill(0, torch.arange(min(1, len(starts))), 0), persistent=False)
-        self.start: Tensor
+        self.start: Tensor  # the first row of every column's categories
+        self.register_buffer("start", torch.cat([starts.new_zeros(1), starts])[: len(starts)], persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -69,10 +69,11 @@ class EdgeMessages(nn.Module):
         """Weighted sum over the edges into every node, ``(N, out_channels)``; ``weight`` in ``in_edge`` order."""
         if self.edge_dim is not None:
             return ops.edge_sum(graph, edge_attr, weight) @ self.weight
-        return ops.edge_count(graph, self._category(edge_attr), self.weight.size(0), weight).to(self.weight.dtype) @ self.weight
+        count = ops.edge_count(graph, self._category(edge_attr), self.weight.size(0), weight)
+        return count.to(self.weight.dtype) @ self.weight
 
     def project(self, graph: Graph, edge_attr: Tensor, vector: Tensor) -> Tensor:
-        """Per edge the dot product of its message with ``vector`` ``(out_channels, heads)``: ``(E, heads)``, ``in_edge`` order."""
+        """Dot product of every edge's message with ``vector`` ``(out_channels, heads)``, in ``in_edge`` order."""
         table = self.weight @ vector
         order = graph.in_edge.long()
         if self.edge_dim is not None:
@@ -83,6 +84,7 @@ class EdgeMessages(nn.Module):
         return (edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr) + self.start
 
     def extra_repr(self) -> str:
+        """Sizes for ``repr``."""
         kind = f"edge_dim={self.edge_dim}" if self.edge_dim is not None else f"edge_categories={self.edge_categories}"
         return f"{kind}, out_channels={self.weight.size(1)}"
 
@@ -96,7 +98,9 @@ def edge_messages(
     return EdgeMessages(edge_dim, edge_categories, out_channels)
 
 
-def heard_edges(edges: EdgeMessages, graph: Graph, edge_attr: Tensor, gates: Gates | None, mask: Tensor | None) -> Tensor:
+def heard_edges(
+    edges: EdgeMessages, graph: Graph, edge_attr: Tensor, gates: Gates | None, mask: Tensor | None
+) -> Tensor:
     """Edge messages that are heard: ``l * sum of b_u * mask_vu * (W_e e_vu)``."""
     weight = mask
     if gates is not None:

@@ -17,10 +17,11 @@ class GATLayer(CooperativeLayer):
     r"""GAT (Velickovic et al., 2018), equal to PyG's ``GATConv`` when every node is STANDARD.
 
     .. math:: s_{vu} = \exp \mathrm{LeakyReLU}(a_t \cdot W h_v + a_s \cdot m_{vu}), \qquad
-              h_v' = \frac{s_{vv} W h_v + l_v \sum_{u \to v} s_{vu} b_u\, m_{vu}}{s_{vv} + l_v \sum_{u \to v} s_{vu} b_u}
+              h_v' = \frac{s_{vv} W h_v + l_v \sum_u s_{vu} b_u\, m_{vu}}{s_{vv} + l_v \sum_u s_{vu} b_u}
 
-    with messages :math:`m_{vu} = W h_u\;(+\, W_e e_{vu})`.  The softmax is a weighted mean over the node itself and what
-    it hears, so it takes E x heads scores and two sparse products.  Every node attends to itself, whatever its action.
+    with messages :math:`m_{vu} = W h_u\;(+\, W_e e_{vu})` over the edges ``u -> v``.  The softmax is a weighted mean
+    over the node itself and what it hears: E x heads scores and two sparse products, never E x channels.  Every node
+    attends to itself, whatever its action; self-loops of the graph are replaced by that.
 
     Args:
         in_channels: Width of the input.

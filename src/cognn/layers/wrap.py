@@ -87,8 +87,7 @@ class WrappedLayer(CooperativeLayer):
                 hook.remove()
 
     def _run(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
-        out = self.conv(x, edge_index) if edge_attr is None else self.conv(x, edge_index, edge_attr=edge_attr)
-        return out  # type: ignore[no-any-return]
+        return self.conv(x, edge_index) if edge_attr is None else self.conv(x, edge_index, edge_attr=edge_attr)
 
     @torch.no_grad()
     def _probe(self, name: str) -> None:
@@ -113,7 +112,9 @@ class WrappedLayer(CooperativeLayer):
                 self.estimator = "all"
                 on_all = self(x, graph, gates, edge_attr)
             except Exception as error:
-                raise ValueError(f"{name}: did not run on a small graph with {self.in_channels} features: {error}") from error
+                raise ValueError(
+                    f"{name}: did not run on a small graph with {self.in_channels} features: {error}"
+                ) from error
             finally:
                 self.conv.train(training)
         if not torch.allclose(on_kept, on_all, rtol=1e-4, atol=1e-5):
@@ -124,7 +125,7 @@ class WrappedLayer(CooperativeLayer):
 
 
 def _align(mask: Tensor, given: Tensor, used: Tensor) -> Tensor:
-    """The mask of the given edges for those a layer used: the same, or without self-loops and with its own at the end."""
+    """The mask of the given edges for those a layer used: the same ones, or its own self-loops in place of theirs."""
     if used.size(1) != given.size(1):
         mask = mask[given[0] != given[1]]
     return torch.cat([mask, mask.new_ones(used.size(1) - mask.numel())])
