@@ -136,14 +136,12 @@ def _save(ctx: Any, inputs: tuple[Tensor, ...], output: Any) -> None:
 def _backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, Tensor, None]:
     logits, inverse_temperature, noise = ctx.saved_tensors
     scale = inverse_temperature.view(-1, *[1] * (logits.dim() - 1))
-    # The shift by the largest perturbed score leaves the softmax as it is and keeps huge logits finite.
+    # The shift by the largest perturbed score leaves the softmax as it is; the bound keeps 0 * inf from making nan.
     score = logits + noise
-    score = score - score.amax(-1, keepdim=True)
+    score = (score - score.amax(-1, keepdim=True)).clamp(min=torch.finfo(score.dtype).min)
     soft = (score * scale).exp()
     soft = soft / soft.sum(-1, keepdim=True)
     grad = soft * (grad - (grad * soft).sum(-1, keepdim=True))
-    # An action that cannot win (score -inf) has soft = 0 and must not turn 0 * inf into nan.
-    score = score.clamp(min=torch.finfo(score.dtype).min)
     return grad * scale, (grad * score).flatten(1).sum(-1), None
 
 

@@ -158,10 +158,8 @@ _prepared = WeakTensorKeyDictionary()  # edge_index -> (version, num_nodes, Grap
 
 
 @torch.compiler.disable
-def as_graph(edge_index: "Tensor | Graph", num_nodes: int) -> Graph:
+def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
     """The :class:`Graph` of ``edge_index``; an unchanged tensor is prepared once and then remembered."""
-    if isinstance(edge_index, Graph):
-        return edge_index
     if not isinstance(edge_index, Tensor) or edge_index.is_inference():
         return Graph(edge_index, num_nodes)
     key = (edge_index._version, num_nodes)

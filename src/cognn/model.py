@@ -233,7 +233,7 @@ class CoGNN(nn.Module):
         """
         if not torch.compiler.is_compiling():
             checks.features(x, self.in_channels)
-        graph = as_graph(edge_index, x.size(0))
+        graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
         batch = graph.batch if batch is None and self.pool is not None else batch
         if not torch.compiler.is_compiling():
             checks.graph(graph, x)

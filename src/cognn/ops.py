@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 # Up to this width the CSR product is the faster kernel on a CPU, beyond it the embedding bag (benchmarks/spmm.py).
 NARROW = 8
 
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+with warnings.catch_warnings():  # PyTorch says once per process that CSR tensors are in beta: let it be now, unheard
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.long), torch.tensor([]), (1, 1))
 
 
 def heard(graph: "Graph", x: Tensor, gates: "Gates | None" = None, weight: Tensor | None = None) -> Tensor:
@@ -65,12 +67,12 @@ def edge_count(graph: "Graph", category: Tensor, num_categories: int, weight: Te
 
 
 def heard_max(graph: "Graph", score: Tensor, gates: "Gates | None" = None) -> Tensor:
-    """Largest ``score`` ``(E, heads)`` (``in_edge`` order) of the neighbours that broadcast; -inf where none does."""
+    """Largest ``score`` ``(E, heads)`` (``in_edge`` order) that a node hears; -inf where it hears nothing."""
     score = score.detach()
-    if gates is not None:
-        silent = torch.where(gates.broadcast > 0, 0.0, -torch.inf).to(score.dtype)
-        score = score + silent[graph.in_sender].unsqueeze(-1)
-    return segment_max(score, graph.in_ptr)
+    if gates is None:
+        return segment_max(score, graph.in_ptr)
+    deaf, silent = (torch.where(gate > 0, 0.0, -torch.inf).to(score.dtype).unsqueeze(-1) for gate in gates)
+    return segment_max(score + silent[graph.in_sender], graph.in_ptr) + deaf
 
 
 # Kernels ----------------------------------------------------------------------------------------------------------
@@ -82,7 +84,7 @@ def _csr(ptr: Tensor, index: Tensor, value: Tensor, num_columns: int) -> Tensor:
 
 @custom_op("cognn::product", mutates_args=())
 def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
-    """``out[i] = sum of value[j] * x[index[j]] for ptr[i] <= j < ptr[i + 1]``; ``value`` is ones unless ``weighted``."""
+    """``out[i] = sum of value[j] * x[index[j]] for ptr[i] <= j < ptr[i + 1]``, ``value`` ones unless ``weighted``."""
     if index.numel() == 0 or x.numel() == 0:
         return x.new_zeros((ptr.numel() - 1, *x.shape[1:]))
     narrow = x.dim() == 1 or x.size(1) <= NARROW

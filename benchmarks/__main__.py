@@ -1,0 +1,79 @@
+"""Run the benchmarks, each in a process of its own, and write what they printed to ``results/benchmarks.md``.
+
+``python -m benchmarks`` runs all, ``python -m benchmarks epoch spmm`` the named ones; what the file holds of the others
+stays, as long as it comes from the same machine and versions.
+"""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORT = ROOT / "results" / "benchmarks.md"
+BENCHMARKS = ("epoch", "base_ratio", "scaling", "spmm", "checks_cost", "import_time")
+
+
+def machine() -> str:
+    """The head of the report: where, and with what."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
+    cpu = found[1] if found else platform.processor() or platform.machine()
+    packages = ", ".join(f"{name} {version(name)}" for name in ("cognn", "torch", "torch_geometric"))
+    return (
+        "# Benchmarks\n\n"
+        "Written by `make bench`. Ratios are measured in one interleaved run, best of several.\n\n"
+        f"- Machine: {cpu}, {os.cpu_count()} cores, {platform.system()}\n"
+        f"- Versions: Python {platform.python_version()}, {packages}\n"
+    )
+
+
+def run(name: str) -> str | None:
+    """Run one benchmark, print its lines as they come, and return its section; None if it failed."""
+    print(f"== {name}", flush=True)
+    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    lines = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    if process.returncode:
+        return None
+    return f"## {name}\n\n`python -m benchmarks.{name}`\n\n```text\n{''.join(lines)}```\n"
+
+
+def kept(head: str) -> dict[str, str]:
+    """The sections of the report as it stands, if its head is the same."""
+    text = REPORT.read_text() if REPORT.exists() else ""
+    if not text.startswith(head):
+        return {}
+    sections = re.split(r"^(?=## )", text.removeprefix(head), flags=re.MULTILINE)[1:]
+    return {section[3:].split("\n", 1)[0]: section.rstrip() + "\n" for section in sections}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"{unknown[0]}: no such benchmark; known are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    head = machine()
+    sections, failed = kept(head), []
+    for name in names or BENCHMARKS:
+        section = run(name)
+        if section is None:
+            failed.append(name)
+        else:
+            sections[name] = section
+    REPORT.parent.mkdir(exist_ok=True)
+    REPORT.write_text("\n".join([head, *(sections[name] for name in BENCHMARKS if name in sections)]))
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""RootNeighbors: trees whose root must average the features of its neighbours of degree 6."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+Split = Literal["train", "val", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+NUM_FEATURES = 5
+DEGREE = 6
+
+
+def root_neighbors(split: Split, num_trees: int = 1000, seed: int = 0) -> list[Data]:
+    """Trees of depth 2 with features uniform in [-2, 2]^5 (paper, appendix on dataset generation).
+
+    A tree has U[3, 10] level-1 nodes, U[1, 3] of them of degree 6, the others of degree U[2, 3].  Trees for validation and
+    test are larger, U[5, 12] with U[3, 5] of degree 6, so a model has to generalise.
+
+    Each tree is a PyG ``Data`` with ``x`` ``(n, 5)``, an undirected ``edge_index``, its root as ``root_index`` (which
+    batching shifts along) and the target ``y`` ``(1, 5)``.
+
+    Args:
+        split: ``"train"``, ``"val"`` or ``"test"``; each draws from a stream of its own.
+        num_trees: Number of trees; the paper has 1000 in each split.
+        seed: Seed of the data set.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+    rng = torch.Generator().manual_seed(len(SPLITS) * seed + SPLITS.index(split))
+    return [_tree(split, rng) for _ in range(num_trees)]
+
+
+def _tree(split: Split, rng: torch.Generator) -> Data:
+    neighbors = _uniform(*((3, 10) if split == "train" else (5, 12)), rng)
+    chosen = _uniform(*((1, 3) if split == "train" else (3, 5)), rng)
+    degrees = torch.randint(2, 4, (neighbors,), generator=rng)
+    degrees[torch.randperm(neighbors, generator=rng)[:chosen]] = DEGREE
+
+    parents = torch.cat([torch.zeros(neighbors), torch.arange(1, neighbors + 1).repeat_interleave(degrees - 1)]).long()
+    children = torch.arange(1, len(parents) + 1)
+    x = 4 * torch.rand(len(parents) + 1, NUM_FEATURES, generator=rng) - 2
+    y = x[1 : neighbors + 1][degrees == DEGREE].mean(0, keepdim=True)
+    edge_index = torch.stack([torch.cat([parents, children]), torch.cat([children, parents])])
+    return Data(x=x, edge_index=edge_index, y=y, root_index=torch.zeros(1, dtype=torch.long))
+
+
+def root_edges(edge_index: Tensor, root_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """The edges into the roots, bool ``(E,)``, and whether each should be kept: those from nodes of degree 6."""
+    sender, receiver = edge_index
+    into_root = torch.isin(receiver, root_index)
+    degree = torch.bincount(receiver, minlength=num_nodes)
+    return into_root, degree[sender] == DEGREE
+
+
+def _uniform(low: int, high: int, rng: torch.Generator) -> int:
+    return int(torch.randint(low, high + 1, (), generator=rng))

@@ -1,0 +1,351 @@
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch_geometric.data import Batch, Data
+from torch_geometric.explain import Explainer, GNNExplainer
+from torch_geometric.loader import DataLoader, NeighborLoader
+from torch_geometric.nn import GATv2Conv, GINEConv, GraphConv, PNAConv, TransformerConv
+
+from cognn import ActionNetwork, CoGNN, Graph, Samples, Trace
+from cognn.actions import force, gumbel
+from cognn.layers import LAYERS
+from tests.conftest import Case, cases, induced, random_case
+from tests.layers.dense import dense_forward
+
+NAMES = list(LAYERS)
+WRAPPED = {
+    "GraphConv": lambda i, o: GraphConv(i, o),
+    "TransformerConv": lambda i, o: TransformerConv(i, o),
+    "GATv2Conv": lambda i, o: GATv2Conv(i, o),
+    "PNAConv": lambda i, o: PNAConv(i, o, ["mean", "max", "std"], ["identity"], torch.tensor([1, 2, 3])),
+}
+
+
+def build(dtype=torch.float64, **options) -> CoGNN:
+    torch.manual_seed(0)
+    net = CoGNN(5, 8, 3, **{"num_layers": 3, **options}).to(dtype)
+    return net.eval()
+
+
+@pytest.mark.parametrize("env", [*NAMES, *WRAPPED])
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@given(case=cases())
+def test_forced_actions_equal_the_base_network_on_induced_edges(env: str, num_layers: int, case: Case) -> None:
+    net = build(env=WRAPPED.get(env, env), num_layers=num_layers)
+    actions = case.actions[:num_layers]
+    out = net(case.x, case.edge_index, actions=actions)
+    # The same weights with every node STANDARD, each layer on its own explicitly induced edges.
+    layers, h = list(net.layers), net.act(net.encoder(case.x))
+    for index, layer in enumerate(layers):
+        h = net.norms[index](h)
+        left = Graph(case.edge_index[:, induced(case.edge_index, actions[index])], case.num_nodes)
+        h = net.act(layer(h, left)) + h
+    torch.testing.assert_close(out, net.decoder[0](net.norms[-1](h)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("env", "action"), list(product(NAMES, NAMES)))
+def test_all_25_pairs_train_every_parameter(env: str, action: str) -> None:
+    case = random_case(0, num_nodes=30, num_edges=120, dtype=torch.float32)
+    net = build(torch.float32, env=env, action=action).train()
+    before = {name: p.clone() for name, p in net.named_parameters()}
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(case.x, case.edge_index).pow(2).sum().backward()
+        optimizer.step()
+    stuck = [name for name, p in net.named_parameters() if torch.equal(p, before[name])]
+    assert not stuck
+    assert all(p.isfinite().all() for p in net.parameters())
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_any_message_passing_layer_works_on_either_side(name: str) -> None:
+    case = random_case(1, num_nodes=20, num_edges=80, dtype=torch.float32)
+    for options in ({"env": WRAPPED[name]}, {"action": WRAPPED[name]}):
+        net = build(torch.float32, **options)
+        net(case.x, case.edge_index).pow(2).sum().backward()
+        for parameter in net.action_network.parameters():
+            assert parameter.grad is not None
+        assert net.temperature.weight.grad.abs().sum() > 0
+
+
+def test_wrapped_edge_features() -> None:
+    case, attr = random_case(2, dtype=torch.float32), torch.randn(30, 2)
+    net = build(torch.float32, env=lambda i, o: GINEConv(nn.Linear(i, o), edge_dim=2), edge_dim=2)
+    assert not torch.equal(*(net(case.x, case.edge_index, a, actions="expected") for a in (attr, 0 * attr)))
+    with pytest.raises(ValueError, match="takes continuous edge features"):
+        build(env=lambda i, o: GINEConv(nn.Linear(i, o), edge_dim=2), edge_categories=4)
+
+
+@pytest.mark.parametrize("space", ["joint", "factored"])
+@pytest.mark.parametrize("temperature", ["learned", 0.5])
+def test_gradients_reach_actions_and_temperature(space: str, temperature) -> None:
+    case, net = random_case(3, 30, 120), build(action_space=space, temperature=temperature)
+    net(case.x, case.edge_index).pow(2).sum().backward()
+    for name, parameter in net.action_network.named_parameters():
+        assert parameter.grad.abs().sum() > 0, name
+    if temperature == "learned":
+        assert net.temperature.weight.grad.abs().sum() > 0
+    net.zero_grad()
+    net(case.x, case.edge_index, actions=case.actions).sum().backward()
+    assert all(p.grad is None for p in net.action_network.parameters())
+
+
+@pytest.mark.parametrize("space", ["joint", "factored"])
+def test_whole_model_gradient_equals_an_explicit_straight_through_formula(space: str) -> None:
+    """One layer, everything written out densely with the noise that the model drew."""
+    case, net = random_case(4), build(action_space=space, num_layers=1, action_layers=1)
+    weight = torch.randn(9, 3, dtype=torch.float64)
+    parameters = list(net.parameters())
+    torch.manual_seed(7)
+    out, trace = net(case.x, case.edge_index, return_trace=True)
+    got = torch.autograd.grad((out * weight).sum(), parameters)
+
+    graph = Graph(case.edge_index, 9)
+    h = net.norms[0](net.act(net.encoder(case.x)))
+    logits = net.action_network(h, graph)
+    torch.manual_seed(7)
+    noise = gumbel(logits.detach())
+    inverse = torch.log1p(torch.exp(net.temperature(h))) + net.tau0
+    soft = ((logits + noise) * (inverse if space == "joint" else inverse[..., None])).softmax(-1)
+    hard = nn.functional.one_hot((logits + noise).argmax(-1), soft.size(-1)).double()
+    y = hard - soft.detach() + soft
+    if space == "joint":
+        listen, broadcast = y[:, 0] + y[:, 1], y[:, 0] + y[:, 2]
+    else:
+        listen, broadcast = y[:, 0, 0], y[:, 1, 0]
+    gates = force(trace.actions[0], torch.float64).gates
+    torch.testing.assert_close(listen, gates.listen)
+    torch.testing.assert_close(broadcast, gates.broadcast)
+    update = dense_forward("mean", net.layers[0], h, case.edge_index, type(gates)(listen, broadcast))
+    expected = net.decoder[0](net.norms[1](net.act(update) + h))
+    torch.testing.assert_close(out, expected)
+    for one, other in zip(got, torch.autograd.grad((expected * weight).sum(), parameters), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_ways_to_act_when_scoring() -> None:
+    case, net = random_case(5), build()
+    run = lambda **kwargs: net(case.x, case.edge_index, **kwargs)  # noqa: E731
+    torch.manual_seed(3)
+    first = run()
+    torch.manual_seed(3)
+    assert torch.equal(run(actions="sample"), first)
+    assert torch.equal(run(generator=torch.Generator().manual_seed(3)), first)
+    assert not torch.equal(run(), first)
+    assert torch.equal(run(actions="argmax"), run(actions="argmax"))
+    assert torch.equal(run(actions="expected"), run(actions="expected"))
+    out, trace = run(actions="argmax", return_trace=True)
+    assert torch.equal(trace.actions, trace.probs.argmax(-1))
+    assert torch.equal(run(actions=trace.actions), out)
+    out, trace = run(return_trace=True)
+    assert torch.equal(run(actions=trace.actions), out)
+    _, given_trace = run(actions=case.actions, return_trace=True)
+    assert torch.equal(given_trace.actions, case.actions)
+    torch.testing.assert_close(given_trace.probs.sum(-1), torch.ones(3, 9, dtype=torch.float64))
+
+
+def test_samples_are_the_mean_and_spread_of_draws() -> None:
+    case, net = random_case(6), build()
+    draws = [
+        net(case.x, case.edge_index, generator=rng) for rng in [torch.Generator().manual_seed(1)] for _ in range(5)
+    ]
+    result = net(case.x, case.edge_index, samples=5, generator=torch.Generator().manual_seed(1))
+    assert isinstance(result, Samples)
+    torch.testing.assert_close(result.mean, torch.stack(draws).mean(0))
+    torch.testing.assert_close(result.std, torch.stack(draws).std(0))
+    assert (net(case.x, case.edge_index, samples=1).std == 0).all()
+
+
+def test_sampling_in_evaluation_follows_the_probabilities() -> None:
+    case, net = random_case(7), build(num_layers=1)
+    _, trace = net(case.x, case.edge_index, return_trace=True)
+    rng = torch.Generator().manual_seed(0)
+    runs = [net(case.x, case.edge_index, generator=rng, return_trace=True)[1].actions[0] for _ in range(1000)]
+    share = nn.functional.one_hot(torch.stack(runs), 4).double().mean(0)
+    assert (share - trace.probs[0]).abs().max() < 0.06
+
+
+@given(cases(), st.randoms())
+def test_permutation_equivariance(case: Case, rng) -> None:
+    net, order = build(), list(range(case.num_nodes))
+    rng.shuffle(order)
+    order = torch.tensor(order)
+    moved = torch.empty_like(order).scatter_(0, order, torch.arange(case.num_nodes))
+    for mode in ("argmax", "expected"):
+        out = net(case.x, case.edge_index, actions=mode)
+        torch.testing.assert_close(net(case.x[order], moved[case.edge_index], actions=mode), out[order])
+
+
+@pytest.mark.parametrize("pool", ["mean", "sum", "max"])
+@given(parts=st.lists(cases(), min_size=1, max_size=4))
+def test_a_batch_equals_its_graphs_one_by_one(pool: str, parts: list[Case]) -> None:
+    net = build(pool=pool, decoder_layers=2)
+    one_by_one = torch.cat(
+        [net(c.x, c.edge_index, batch=torch.zeros(c.num_nodes, dtype=torch.long), actions="argmax") for c in parts]
+    )
+    joined = Graph.cat([Graph(c.edge_index, c.num_nodes) for c in parts])
+    x = torch.cat([c.x for c in parts])
+    torch.testing.assert_close(net(x, joined, actions="argmax"), one_by_one)
+    batch = Batch.from_data_list([Data(x=c.x, edge_index=c.edge_index) for c in parts])
+    torch.testing.assert_close(net(batch.x, batch.edge_index, batch=batch.batch, actions="argmax"), one_by_one)
+
+
+@pytest.mark.parametrize("env", NAMES)
+@pytest.mark.parametrize("norm", ["layer", "batch", None])
+def test_degenerate_graphs(env: str, norm: str | None) -> None:
+    net = build(env=env, norm=norm)
+    no_edges = torch.empty(2, 0, dtype=torch.long)
+    for n in (0, 1, 4):
+        out, trace = net(torch.randn(n, 5, dtype=torch.float64), no_edges, return_trace=True)
+        assert out.shape == (n, 3)
+        assert out.isfinite().all()
+        assert trace.kept_ratio().isnan().all()
+    pooled = build(env=env, pool="mean")
+    joined = Graph.cat([Graph(no_edges, 0), Graph(no_edges, 2)])
+    assert pooled(torch.randn(2, 5, dtype=torch.float64), joined).shape == (2, 3)
+
+
+@pytest.mark.parametrize("edges", [{"edge_dim": 2}, {"edge_categories": (3, 4)}, {"edge_categories": 5}])
+@pytest.mark.parametrize(("env", "action"), list(zip(NAMES, NAMES[1:] + NAMES[:1], strict=True)))
+def test_edge_features_change_the_outcome_and_learn(edges, env: str, action: str) -> None:
+    case, net = random_case(8), build(env=env, action=action, **edges)
+    if "edge_dim" in edges:
+        attr, other = torch.randn(2, 30, 2, dtype=torch.float64)
+    elif edges["edge_categories"] == 5:
+        attr, other = torch.randint(5, (2, 30))
+    else:
+        attr, other = (torch.stack([torch.randint(3, (30,)), torch.randint(4, (30,))], 1) for _ in range(2))
+    assert not torch.equal(*(net(case.x, case.edge_index, a, actions="expected") for a in (attr, other)))
+    net(case.x, case.edge_index, attr, actions="expected").pow(2).sum().backward()
+    for name, parameter in net.named_parameters():
+        if "edges" in name:
+            assert parameter.grad.abs().sum() > 0, name
+    order = torch.randperm(30)
+    shuffled = net(case.x, case.edge_index[:, order], attr[order], actions="argmax")
+    torch.testing.assert_close(shuffled, net(case.x, case.edge_index, attr, actions="argmax"))
+
+
+def test_action_networks_are_shared_over_layers() -> None:
+    count = lambda net: sum(p.numel() for p in net.parameters())  # noqa: E731
+    for space, networks in (("joint", 1), ("factored", 2)):
+        for layers in (1, 4):
+            base = count(build(num_layers=layers, action=None))
+            options = 4 if space == "joint" else 2
+            net = build(num_layers=layers, action_space=space)
+            single = (8 * 16 * 2 + 16) + (16 * options * 2 + options)
+            assert count(net.action_network) == networks * single
+            assert count(net) == base + networks * single + 8
+    fixed = build(temperature=1.0)
+    assert count(fixed) == count(build(action=None)) + count(fixed.action_network)
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch", None])
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("residual", ["identity", "linear", None])
+def test_orders_of_a_layer(norm, norm_first: bool, residual) -> None:
+    case, net = random_case(9), build(norm=norm, norm_first=norm_first, residual=residual, num_layers=2, action=None)
+    h = net.act(net.encoder(case.x))
+    graph = Graph(case.edge_index, 9)
+    for i in range(2):
+        skip = (lambda h, i=i: net.residuals[i](h)) if residual else (lambda h: 0)
+        if norm_first:
+            h = net.norms[i](h)
+            h = net.act(net.layers[i](h, graph)) + skip(h)
+        else:
+            h = net.act(net.norms[i](net.layers[i](h, graph) + skip(h)))
+    h = net.norms[2](h) if norm_first else h
+    torch.testing.assert_close(net(case.x, case.edge_index), net.decoder[0](h))
+    assert len(net.norms) == 2 + norm_first
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_state_dict_round_trip(dtype: torch.dtype) -> None:
+    case = random_case(10, dtype=dtype)
+    net, other = build(dtype), build(dtype)
+    other.reset_parameters()
+    out = net(case.x, case.edge_index, actions="argmax")
+    assert out.dtype == dtype
+    assert not torch.equal(other(case.x, case.edge_index, actions="argmax"), out)
+    assert other.load_state_dict(net.state_dict()).missing_keys == []
+    assert torch.equal(other(case.x, case.edge_index, actions="argmax"), out)
+
+
+def test_same_seed_same_training() -> None:
+    case = random_case(11, num_nodes=40, num_edges=200, dtype=torch.float32)
+    outcomes = []
+    for _ in range(2):
+        net = build(torch.float32).train()
+        optimizer = torch.optim.Adam(net.parameters())
+        for _ in range(5):
+            optimizer.zero_grad()
+            net(case.x, case.edge_index).pow(2).sum().backward()
+            optimizer.step()
+        outcomes.append([p.detach().clone() for p in net.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*outcomes, strict=True))
+
+
+def test_base_network_has_no_actions() -> None:
+    case, net = random_case(12), build(action=None)
+    out, trace = net(case.x, case.edge_index, return_trace=True)
+    assert torch.equal(out, net(case.x, case.edge_index, actions=torch.zeros(3, 9, dtype=torch.long)))
+    assert (trace.actions == 0).all()
+    assert (trace.probs[..., 0] == 1).all()
+    assert trace.kept_ratio().tolist() == [1, 1, 1]
+
+
+def test_reprs_are_readable() -> None:
+    text = repr(build(env="gat", action="gcn"))
+    assert "(0-2): 3 x GATLayer(8, 8)" in text
+    assert "GCNLayer(16, 4)" in text
+    assert repr(ActionNetwork(8)).count("SumLayer") == 2
+
+
+def test_works_with_pyg_loaders_and_data() -> None:
+    case = random_case(13, num_nodes=30, num_edges=150, dtype=torch.float32)
+    data = Data(x=case.x, edge_index=case.edge_index, y=torch.zeros(30))
+    net = build(torch.float32)
+    for batch in NeighborLoader(data, [-1, -1], batch_size=8) if _has_sampler() else []:
+        assert net(batch.x, batch.edge_index).shape == (batch.num_nodes, 3)
+    pooled = build(torch.float32, pool="sum")
+    for batch in DataLoader([data, data, data], batch_size=2):
+        assert pooled(batch.x, batch.edge_index, batch.edge_attr, batch.batch).shape == (batch.num_graphs, 3)
+
+
+def _has_sampler() -> bool:
+    import torch_geometric.typing as pyg
+
+    return bool(pyg.WITH_PYG_LIB or pyg.WITH_TORCH_SPARSE)
+
+
+@pytest.mark.parametrize("env", [*NAMES, *WRAPPED])
+def test_works_with_pyg_explainers(env: str) -> None:
+    case = random_case(14, dtype=torch.float32)
+    net = build(torch.float32, env=WRAPPED.get(env, env), action="gcn")
+    graph_out = net(case.x, case.edge_index, actions="argmax")
+    explainer = Explainer(
+        net,
+        GNNExplainer(epochs=5),
+        explanation_type="model",
+        node_mask_type="attributes",
+        edge_mask_type="object",
+        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+    )
+    node = int(case.edge_index[1, 0])
+    found = explainer(case.x, case.edge_index, index=node, actions="expected")
+    assert found.edge_mask.shape == (30,)
+    assert found.edge_mask.abs().sum() > 0
+    assert torch.equal(net(case.x, case.edge_index, actions="argmax"), graph_out)  # the mask is gone again
+
+
+def test_trace_is_a_trace() -> None:
+    case, net = random_case(15), build()
+    _, trace = net(case.x, case.edge_index, return_trace=True)
+    assert isinstance(trace, Trace)
+    assert trace.actions.shape == (3, 9)
+    assert trace.probs.shape == (3, 9, 4)
+    assert not trace.probs.requires_grad

@@ -1,0 +1,139 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.autograd import gradcheck
+
+from cognn import Gates, Graph, ops
+from tests.conftest import Case, cases, dense, random_case
+
+WIDTHS = [None, 1, 4, ops.NARROW, ops.NARROW + 1, 33]
+
+
+def signal(case: Case, width: int | None, dtype=torch.float64) -> torch.Tensor:
+    shape = (case.num_nodes,) if width is None else (case.num_nodes, width)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@given(case=cases(), width=st.sampled_from(WIDTHS))
+def test_products_equal_dense_ones(dtype: torch.dtype, case: Case, width: int | None) -> None:
+    graph = Graph(case.edge_index, case.num_nodes)
+    x = signal(case, width, dtype)
+    weight = signal(case._replace(x=torch.empty(graph.num_edges, 1)), None, dtype)
+    weighted = torch.zeros(case.num_nodes, case.num_nodes, dtype=torch.float64)
+    ends = (graph.in_receiver.long(), graph.in_sender.long())
+    weighted.index_put_(ends, weight.double(), accumulate=True)
+    tolerance = {"rtol": 0.03, "atol": 0.1} if dtype == torch.bfloat16 else {"rtol": 1e-5, "atol": 1e-5}
+    matrix = dense(case.edge_index, case.num_nodes)
+    plain = matrix @ x.double()
+    torch.testing.assert_close(ops.neighbor_sum(graph, x).double(), plain, **tolerance)
+    torch.testing.assert_close(ops.neighbor_sum(graph, x, weight).double(), weighted @ x.double(), **tolerance)
+    assert ops.neighbor_sum(graph, x).dtype == dtype
+    x.requires_grad_()
+    for got, expected in (
+        (torch.autograd.grad((ops.neighbor_sum(graph, x) * x.detach()).sum(), x)[0], matrix.t()),
+        (torch.autograd.grad((ops.neighbor_sum(graph, x, weight) * x.detach()).sum(), x)[0], weighted.t()),
+    ):
+        torch.testing.assert_close(got.double(), expected @ x.detach().double(), **tolerance)
+
+
+@given(cases())
+def test_heard_is_gated_on_both_ends(case: Case) -> None:
+    graph = Graph(case.edge_index, case.num_nodes)
+    listen, broadcast = torch.rand(2, case.num_nodes, dtype=torch.float64)
+    matrix = listen[:, None] * dense(case.edge_index, case.num_nodes) * broadcast
+    torch.testing.assert_close(ops.heard(graph, case.x, Gates(listen, broadcast)), matrix @ case.x)
+    torch.testing.assert_close(ops.heard(graph, case.x[:, 0], Gates(listen, broadcast)), matrix @ case.x[:, 0])
+
+
+@pytest.mark.parametrize("width", [None, 1, 3])
+def test_gradients(width: int | None) -> None:
+    case = random_case(3)
+    graph = Graph(case.edge_index, case.num_nodes)
+    x = signal(case, width).requires_grad_()
+    weight = torch.randn(graph.num_edges, dtype=torch.float64, requires_grad=True)
+    listen, broadcast = torch.rand(2, case.num_nodes, dtype=torch.float64).requires_grad_()
+    assert gradcheck(lambda x: ops.neighbor_sum(graph, x), x)
+    assert gradcheck(lambda x, w: ops.neighbor_sum(graph, x, w), (x, weight))
+    assert gradcheck(lambda x, *gates: ops.heard(graph, x, Gates(*gates)), (x, listen, broadcast))
+    assert torch.autograd.gradgradcheck(lambda x: ops.neighbor_sum(graph, x), x)
+
+
+def test_gradients_of_edge_sums() -> None:
+    case = random_case(4)
+    for graph in (Graph(case.edge_index, 9), Graph(case.edge_index, 9).loopless):
+        attr = torch.randn(30, 3, dtype=torch.float64, requires_grad=True)
+        weight = torch.randn(graph.in_edge.numel(), dtype=torch.float64, requires_grad=True)
+        category = torch.randint(4, (30, 2))
+        assert gradcheck(lambda a, w, graph=graph: ops.edge_sum(graph, a, w), (attr, weight))
+        assert gradcheck(lambda a, graph=graph: ops.edge_sum(graph, a), attr)
+        assert gradcheck(lambda w, c=category, graph=graph: ops.edge_count(graph, c, 4, w), weight)
+
+
+@given(cases())
+def test_edge_sums_count_what_enters_a_node(case: Case) -> None:
+    graph = Graph(case.edge_index, case.num_nodes)
+    attr = torch.randn(graph.num_edges, 3, dtype=torch.float64)
+    category = torch.randint(4, (graph.num_edges, 1))
+    summed, count = torch.zeros(case.num_nodes, 3, dtype=torch.float64), torch.zeros(case.num_nodes, 4)
+    for edge, v in enumerate(case.edge_index[1].tolist()):
+        summed[v] += attr[edge]
+        count[v, category[edge]] += 1
+    torch.testing.assert_close(ops.edge_sum(graph, attr), summed)
+    torch.testing.assert_close(ops.edge_count(graph, category, 4), count)
+
+
+@given(cases())
+def test_heard_max_looks_at_what_is_heard_only(case: Case) -> None:
+    graph = Graph(case.edge_index, case.num_nodes)
+    score = torch.randn(graph.num_edges, 2, dtype=torch.float64)
+    listen, broadcast = (torch.rand(2, case.num_nodes) < 0.5).double()
+    for gates in (None, Gates(listen, broadcast)):
+        expected = torch.full((case.num_nodes, 2), -torch.inf, dtype=torch.float64)
+        for j in range(graph.num_edges):
+            v = graph.in_receiver[j]
+            if gates is None or (broadcast[graph.in_sender[j]] and listen[v]):
+                expected[v] = torch.maximum(expected[v], score[j])
+        assert torch.equal(ops.heard_max(graph, score, gates), expected)
+
+
+def test_operators_are_sound() -> None:
+    case = random_case(5)
+    g = Graph(case.edge_index, 9)
+    structure = (g.in_ptr, g.in_sender, g.out_ptr, g.out_receiver)
+    x, weight = case.x.requires_grad_(), torch.rand(30, dtype=torch.float64, requires_grad=True)
+    torch.library.opcheck(ops.spmm, (x, *structure, g.ones))
+    torch.library.opcheck(ops.weighted_spmm, (x, weight, *structure, g.out_slot))
+    torch.library.opcheck(
+        ops.incidence_sum,
+        (torch.rand(30, 2, dtype=torch.float64, requires_grad=True), weight, g.in_ptr, g.in_edge, g.in_receiver),
+    )
+    torch.library.opcheck(ops.segment_max, (weight.detach().view(-1, 1), g.in_ptr))
+
+
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])
+def test_dropout_keeps_the_right_share_and_the_mean(p: float) -> None:
+    torch.manual_seed(0)
+    x = torch.ones(1000, 1000, requires_grad=True)
+    out = ops.dropout(x, p, training=True)
+    share = (out == 0).double().mean().item()
+    assert abs(share - p) < 5 * (p * (1 - p) / x.numel()) ** 0.5 + 2**-16
+    torch.testing.assert_close(out[out != 0], torch.full_like(out[out != 0], 1 / (1 - p)), rtol=2e-4, atol=0)
+    out.sum().backward()
+    assert torch.equal(x.grad, out.detach())
+
+
+def test_dropout_is_seeded_independent_and_off_when_scoring() -> None:
+    x = torch.ones(999, 3)
+    torch.manual_seed(1)
+    first, second = ops.dropout(x, 0.5, True), ops.dropout(x, 0.5, True)
+    torch.manual_seed(1)
+    assert torch.equal(ops.dropout(x, 0.5, True), first)
+    assert not torch.equal(first, second)
+    # Neighbouring values share a random word; they must not share its bits.
+    kept = (first != 0).double()
+    for shift in (1, 2, 3):
+        assert abs(((kept.flatten()[shift:] - 0.5) * (kept.flatten()[:-shift] - 0.5)).mean().item()) < 0.02
+    assert ops.dropout(x, 0.5, False) is x
+    assert ops.dropout(x, 0.0, True) is x
