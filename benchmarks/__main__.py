@@ -22,11 +22,12 @@ def machine() -> str:
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
     cpu = found[1] if found else platform.processor() or platform.machine()
+    threads = os.environ.get("OMP_NUM_THREADS", os.cpu_count())
     packages = ", ".join(f"{name} {version(name)}" for name in ("cognn", "torch", "torch_geometric"))
     return (
         "# Benchmarks\n\n"
         "Written by `make bench`. Ratios are measured in one interleaved run, best of several.\n\n"
-        f"- Machine: {cpu}, {os.cpu_count()} cores, {platform.system()}\n"
+        f"- Machine: {cpu}, {os.cpu_count()} cores, {threads} threads, {platform.system()}\n"
         f"- Versions: Python {platform.python_version()}, {packages}\n"
     )
 
@@ -60,6 +61,8 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"{unknown[0]}: no such benchmark; known are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
+    if os.getloadavg()[0] > 0.5:
+        print("the machine is busy with something else: the figures will be noisy", file=sys.stderr)
     head = machine()
     sections, failed = kept(head), []
     for name in names or BENCHMARKS:

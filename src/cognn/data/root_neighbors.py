@@ -15,8 +15,8 @@ DEGREE = 6
 def root_neighbors(split: Split, num_trees: int = 1000, seed: int = 0) -> list[Data]:
     """Trees of depth 2 with features uniform in [-2, 2]^5 (paper, appendix on dataset generation).
 
-    A tree has U[3, 10] level-1 nodes, U[1, 3] of them of degree 6, the others of degree U[2, 3].  Trees for validation and
-    test are larger, U[5, 12] with U[3, 5] of degree 6, so a model has to generalise.
+    A tree has U[3, 10] level-1 nodes, U[1, 3] of them of degree 6, the others of degree U[2, 3].  Validation and test
+    trees are larger, U[5, 12] with U[3, 5] of degree 6, so a model has to generalise.
 
     Each tree is a PyG ``Data`` with ``x`` ``(n, 5)``, an undirected ``edge_index``, its root as ``root_index`` (which
     batching shifts along) and the target ``y`` ``(1, 5)``.
