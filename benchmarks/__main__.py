@@ -35,7 +35,7 @@ def machine() -> str:
 def run(name: str) -> str | None:
     """Run one benchmark, print its lines as they come, and return its section; None if it failed."""
     print(f"== {name}", flush=True)
-    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    command = [sys.executable, "-u", "-m", f"benchmarks.{name}"]
     lines = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

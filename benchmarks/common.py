@@ -1,5 +1,6 @@
 """What the benchmarks share: an interleaved timer, the graphs they run on, and one way to print a figure."""
 
+import ctypes
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -40,6 +41,17 @@ def show(label: str, value: float, unit: str, *, least: float | None = None, mos
     if most is not None:
         line += f"  (goal at most {most:g}{unit}: {'ok' if value <= most else 'MISSED'})"
     print(line, flush=True)
+
+
+def keep_memory() -> bool:
+    """From now on let glibc keep freed memory instead of giving it back; True if it agrees.
+
+    By default every tensor above 32 MB is new memory that the kernel hands out page by page, which can take longer than
+    the work on it.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    no_mmap, no_trim = (-4, 0), (-1, -1)
+    return mallopt is not None and all(mallopt(*option) == 1 for option in (no_mmap, no_trim))
 
 
 # Graphs: (edge_index, number of nodes), both directions of every edge -------------------------------------------------

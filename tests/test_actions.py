@@ -3,7 +3,7 @@ import torch
 from scipy.stats import chisquare
 
 from cognn import Action, broadcasts, listens
-from cognn.actions import decide, force, gumbel, probabilities, straight_through
+from cognn.actions import StraightThrough, decide, force, gumbel, probabilities
 
 S, L, B, ISOLATE = Action
 
@@ -67,7 +67,7 @@ def test_straight_through_gradient_is_that_of_the_softmax(shape: tuple[int, ...]
     logits = torch.randn(shape, dtype=torch.float64, requires_grad=True)
     inverse = torch.rand(6, dtype=torch.float64, requires_grad=True)
     noise, weight = gumbel(logits.detach()), torch.randn(shape, dtype=torch.float64)
-    one_hot, codes = straight_through(logits, inverse, noise)
+    one_hot, codes = StraightThrough.apply(logits, inverse, noise)
     assert torch.equal(one_hot, torch.nn.functional.one_hot(codes, shape[-1]).double())
     assert torch.equal(codes, (logits + noise).argmax(-1))
     got = torch.autograd.grad((one_hot * weight).sum(), (logits, inverse))

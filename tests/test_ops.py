@@ -98,18 +98,14 @@ def test_heard_max_looks_at_what_is_heard_only(case: Case) -> None:
         assert torch.equal(ops.heard_max(graph, score, gates), expected)
 
 
-def test_operators_are_sound() -> None:
+def test_operators_for_compiled_code_are_sound() -> None:
     case = random_case(5)
     g = Graph(case.edge_index, 9)
-    structure = (g.in_ptr, g.in_sender, g.out_ptr, g.out_receiver)
-    x, weight = case.x.requires_grad_(), torch.rand(30, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(ops.spmm, (x, *structure, g.ones))
-    torch.library.opcheck(ops.weighted_spmm, (x, weight, *structure, g.out_slot))
-    torch.library.opcheck(
-        ops.incidence_sum,
-        (torch.rand(30, 2, dtype=torch.float64, requires_grad=True), weight, g.in_ptr, g.in_edge, g.in_receiver),
-    )
-    torch.library.opcheck(ops.segment_max, (weight.detach().view(-1, 1), g.in_ptr))
+    weight, op = torch.rand(30, dtype=torch.float64), torch.ops.cognn
+    torch.library.opcheck(op.product.default, (case.x, g.in_ptr, g.in_sender, weight, True))
+    torch.library.opcheck(op.product.default, (case.x[:, 0].float(), g.in_ptr, g.in_sender, g.ones, False))
+    torch.library.opcheck(op.edge_dot.default, (case.x, case.x, g.in_ptr, g.in_sender))
+    torch.library.opcheck(op.segment_max.default, (weight.view(-1, 1), g.in_ptr))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
 from cognn.ops import random_bits
 
@@ -84,10 +85,10 @@ def decide(
     if mode == "expected":
         chosen, codes = logits.softmax(-1), logits.argmax(-1)
     else:
-        noise = gumbel(logits, generator) if mode == "sample" else torch.zeros_like(logits)
+        noise = gumbel(logits, generator) if mode == "sample" else None
         if not isinstance(inverse_temperature, Tensor):
             inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
-        chosen, codes = straight_through(logits, inverse_temperature, noise)
+        chosen, codes = StraightThrough.apply(logits, inverse_temperature, noise)
     if logits.dim() == 2:
         return Decision(Gates(chosen[:, 0] + chosen[:, 1], chosen[:, 0] + chosen[:, 2]), codes)
     return Decision(Gates(chosen[:, 0, 0], chosen[:, 1, 0]), 2 * codes[:, 0] + codes[:, 1])
@@ -110,8 +111,7 @@ def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return -torch.log(-torch.log1p(-uniform.clamp(min=2.0**-33, max=1 - 2.0**-24)))
 
 
-@torch.library.custom_op("cognn::straight_through", mutates_args=())
-def straight_through(logits: Tensor, inverse_temperature: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+class StraightThrough(Function):
     r"""Straight-through Gumbel-softmax over the last dimension: ``(one-hot, codes)``.
 
     .. math::  y = \mathrm{onehot}\,\arg\max_a(\log p_a + g_a), \qquad
@@ -119,30 +119,24 @@ def straight_through(logits: Tensor, inverse_temperature: Tensor, noise: Tensor)
 
     The inverse temperature ``(N,)`` multiplies and is never inverted, so ``1/tau = 0`` is as finite as any other value.
     """
-    codes = (logits + noise).argmax(-1)
-    one_hot = torch.zeros_like(logits).scatter_(-1, codes.unsqueeze(-1), 1.0)
-    return one_hot, codes
 
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        """One-hot actions and their codes."""
+        score = logits if noise is None else logits + noise
+        codes = score.argmax(-1)
+        ctx.mark_non_differentiable(codes)
+        ctx.save_for_backward(score, inverse_temperature)
+        return torch.zeros_like(logits).scatter_(-1, codes.unsqueeze(-1), 1.0), codes
 
-@straight_through.register_fake
-def _(logits: Tensor, inverse_temperature: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(logits), logits.new_empty(logits.shape[:-1], dtype=torch.long)
-
-
-def _save(ctx: Any, inputs: tuple[Tensor, ...], output: Any) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, Tensor, None]:
-    logits, inverse_temperature, noise = ctx.saved_tensors
-    scale = inverse_temperature.view(-1, *[1] * (logits.dim() - 1))
-    # The shift by the largest perturbed score leaves the softmax as it is; the bound keeps 0 * inf from making nan.
-    score = logits + noise
-    score = (score - score.amax(-1, keepdim=True)).clamp(min=torch.finfo(score.dtype).min)
-    soft = (score * scale).exp()
-    soft = soft / soft.sum(-1, keepdim=True)
-    grad = soft * (grad - (grad * soft).sum(-1, keepdim=True))
-    return grad * scale, (grad * score).flatten(1).sum(-1), None
-
-
-straight_through.register_autograd(_backward, setup_context=_save)
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        """The gradient of the softmax."""
+        score, inverse_temperature = ctx.saved_tensors
+        scale = inverse_temperature.view(-1, *[1] * (score.dim() - 1))
+        # The shift by the largest score leaves the softmax as it is; the bound keeps 0 * inf from making nan.
+        score = (score - score.amax(-1, keepdim=True)).clamp(min=torch.finfo(score.dtype).min)
+        soft = (score * scale).exp()
+        soft = soft / soft.sum(-1, keepdim=True)
+        grad = soft * (grads[0] - (grads[0] * soft).sum(-1, keepdim=True))
+        return grad * scale, (grad * score).flatten(1).sum(-1), None

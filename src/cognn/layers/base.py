@@ -99,12 +99,18 @@ def edge_messages(
 
 
 def heard_edges(
-    edges: EdgeMessages, graph: Graph, edge_attr: Tensor, gates: Gates | None, mask: Tensor | None
+    edges: EdgeMessages,
+    graph: Graph,
+    edge_attr: Tensor,
+    gates: Gates | None,
+    mask: Tensor | None,
+    scale: Tensor | None = None,
 ) -> Tensor:
-    """Edge messages that are heard: ``l * sum of b_u * mask_vu * (W_e e_vu)``."""
+    """Edge messages that are heard: ``scale * l * sum of b_u * mask_vu * (W_e e_vu)``."""
     weight = mask
     if gates is not None:
         weight = gates.broadcast[graph.in_sender]
         weight = weight if mask is None else weight * mask
+        scale = gates.listen if scale is None else gates.listen * scale
     out: Tensor = edges(graph, edge_attr, weight)
-    return out if gates is None else gates.listen.unsqueeze(-1) * out
+    return out if scale is None else scale.unsqueeze(-1) * out

@@ -41,7 +41,7 @@ class MeanLayer(SumLayer):
         self.mean_over = mean_over
 
     def scale(self, graph: Graph, gates: Gates | None) -> Tensor:
-        """One over the number of neighbours that broadcast (or over all of them)."""
+        """One over the number of neighbours that broadcast (or of all of them)."""
         if gates is None or self.mean_over == "all":
             count = graph.in_ptr.diff().to(self.lin_self.weight.dtype)
         else:

@@ -1,6 +1,8 @@
 """SumGNN and what it shares with MeanGNN."""
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from cognn import ops
 from cognn.actions import Gates
@@ -43,15 +45,19 @@ class SumLayer(CooperativeLayer):
         """See the class."""
         scale = self.scale(graph, gates)
         mask = self.edge_mask(graph)
-        # A map to fewer channels goes before the sparse product, so that less travels over the edges.
-        first = self.out_channels < self.in_channels
-        message = ops.heard(graph, self.lin_neighbor(x) if first else x, gates, mask)
-        if scale is not None:
-            message = scale.unsqueeze(-1) * message
-        out: Tensor = self.lin_self(x) + (message if first else self.lin_neighbor(message))
+        if self.out_channels < self.in_channels:
+            # A map to fewer channels goes before the sparse product, so that less travels over the edges; both maps
+            # read the states at once.
+            own, message = linear(
+                x,
+                torch.cat([self.lin_self.weight, self.lin_neighbor.weight]),
+                torch.cat([self.lin_self.bias, torch.zeros_like(self.lin_self.bias)]),
+            ).split(self.out_channels, dim=-1)
+            out = own + ops.heard(graph, message, gates, mask, scale)
+        else:
+            out = self.lin_self(x).addmm_(ops.heard(graph, x, gates, mask, scale), self.lin_neighbor.weight.t())
         if self.edges is not None and edge_attr is not None:
-            heard = heard_edges(self.edges, graph, edge_attr, gates, mask)
-            out = out + (heard if scale is None else scale.unsqueeze(-1) * heard)
+            out = out + heard_edges(self.edges, graph, edge_attr, gates, mask, scale)
         return out
 
     def scale(self, graph: Graph, gates: Gates | None) -> Tensor | None:

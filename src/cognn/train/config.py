@@ -1,0 +1,218 @@
+"""Every option of a run, documented and checked once: the command line, recipes and ``cognn.fit`` share these.
+
+This file must not import torch, so that ``cognn --help`` answers at once.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+Env = str  # "sum" "mean" "gcn" "gin" "gat"; the model itself refuses others, with the list of known ones
+
+
+@dataclass
+class DataConfig:
+    """What to train on: a known dataset by its name, or your own files."""
+
+    dataset: str = ""
+    """Name of a dataset (`cognn data list`), or a path: a folder, an .npz, a .graphml, or a node table."""
+    edges: str = ""
+    """Edge table (CSV or Parquet) that goes with a node table."""
+    target: str = ""
+    """Column of the node (or graph) table to predict; several, joined by commas, for several labels or targets."""
+    task: str = ""
+    """binary, multiclass, multilabel or regression; by default what the target's values say."""
+    directed: bool | None = None
+    """Whether the edges of your own files have a direction; it is asked for, never guessed."""
+    splits: str = ""
+    """Which splits or folds to run: "0", "0-9", "0,2,5"; by default all."""
+    data_seed: int = 0
+    """Seed of generated datasets, and of random splits where your files bring none."""
+
+
+@dataclass
+class ModelConfig:
+    """The network; names and defaults are those of `cognn.CoGNN`."""
+
+    model: str = "cognn"
+    """cognn, or a baseline: mlp gcn sage gat gat-sep gt gt-sep gin gcnii sumgnn meangnn."""
+    env: Env = "mean"
+    """Environment layer of Co-GNN: sum mean gcn gin gat."""
+    action: str = "sum"
+    """Layer of the action network: sum mean gcn gin gat, or none for the plain base network."""
+    hidden_channels: int = 64
+    """Width of the environment network."""
+    num_layers: int = 4
+    """Number of layers."""
+    action_channels: int = 16
+    """Width of the action network."""
+    action_layers: int = 1
+    """Depth of the action network."""
+    action_space: Literal["joint", "factored"] = "joint"
+    """One draw of four actions, or two independent ones."""
+    temperature: str = "learned"
+    """`learned`, or a number above 0."""
+    tau0: float = 0.1
+    """Least inverse temperature when it is learned."""
+    mean_over: Literal["kept", "all"] = "kept"
+    """What env=mean divides by."""
+    norm: Literal["layer", "batch", "none"] = "layer"
+    """Normalisation."""
+    norm_first: bool = True
+    """Whether it comes before or after the update."""
+    residual: Literal["identity", "linear", "none"] = "identity"
+    """Skip connection."""
+    dropout: float = 0.2
+    """Share of values dropped in training."""
+    act: str = "gelu"
+    """Activation: gelu relu elu leaky_relu silu tanh."""
+    pool: Literal["mean", "sum", "max"] = "mean"
+    """How graph tasks pool their nodes."""
+    decoder_layers: int = 1
+    """Depth of the decoder."""
+    heads: int = 1
+    """Attention heads of the baselines that have them."""
+
+
+@dataclass
+class TrainConfig:
+    """The training loop."""
+
+    epochs: int = 1000
+    """Passes over the training items."""
+    lr: float = 3e-3
+    """Learning rate."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """Optimizer."""
+    weight_decay: float = 0.0
+    """Weight decay."""
+    schedule: Literal["constant", "step", "cosine"] = "constant"
+    """Learning-rate schedule, by epoch."""
+    warmup_epochs: int = 0
+    """Epochs of linear warm-up before it."""
+    step_size: int = 50
+    """Epochs between two steps of schedule=step."""
+    gamma: float = 0.5
+    """Factor of every such step."""
+    clip: float = 0.0
+    """Largest norm of the gradient; 0 is no bound."""
+    patience: int = 0
+    """Stop after so many epochs without a better validation score; 0 never stops early."""
+    eval_every: int = 1
+    """Epochs between two evaluations."""
+    batch_size: int = 32
+    """Graphs in a mini-batch (graph tasks); node tasks use the whole graph."""
+    actions: Literal["sample", "argmax", "expected"] = "argmax"
+    """How nodes act when they are scored."""
+    samples: int = 0
+    """Score the mean output of so many draws instead; 0 is off."""
+    seed: int = 0
+    """Seed of weights, actions and dropout; split i uses seed + i."""
+    accelerator: str = "auto"
+    """cpu, cuda or auto."""
+    precision: Literal["32-true", "64-true", "bf16-mixed", "16-mixed"] = "32-true"
+    """Floating point of the computation."""
+
+
+@dataclass
+class Config:
+    """A whole run."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+    def check(self) -> None:
+        """Refuse nonsense in one line that names the option."""
+        m, t = self.model, self.train
+        _at_least(1, hidden_channels=m.hidden_channels, num_layers=m.num_layers, action_channels=m.action_channels)
+        _at_least(1, action_layers=m.action_layers, decoder_layers=m.decoder_layers, heads=m.heads)
+        _at_least(1, epochs=t.epochs, step_size=t.step_size, eval_every=t.eval_every, batch_size=t.batch_size)
+        _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
+        _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0, dropout=m.dropout)
+        if not t.lr > 0:
+            raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
+        if not m.dropout < 1:
+            raise ConfigError(f"dropout: expected a number below 1, got {m.dropout}")
+        if t.warmup_epochs >= t.epochs and t.warmup_epochs:
+            raise ConfigError(f"warmup_epochs: expected fewer than epochs={t.epochs}, got {t.warmup_epochs}")
+        if m.temperature != "learned":
+            try:
+                number = float(m.temperature)
+            except ValueError:
+                number = -1.0
+            if not number > 0:
+                raise ConfigError(f"temperature: expected learned or a number above 0, got {m.temperature!r}")
+
+    def to_toml(self) -> str:
+        """The config as a TOML document that :func:`load` reads back."""
+        lines = []
+        for section, values in asdict(self).items():
+            lines.append(f"[{section}]")
+            lines += [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
+            lines.append("")
+        return "\n".join(lines)
+
+
+class ConfigError(ValueError):
+    """An option that cannot be; the message is one line for the user."""
+
+
+def load(path: str | Path, base: Config | None = None) -> Config:
+    """Read a recipe; what it leaves out keeps the value of ``base`` or the default."""
+    path = Path(path)
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: not a readable TOML recipe ({str(error).splitlines()[0]})") from None
+    return from_mapping(document, str(path), base)
+
+
+def from_mapping(document: Mapping[str, Any], source: str, base: Config | None = None) -> Config:
+    """Overlay nested values on a config; unknown names and wrong types are refused."""
+    sections = asdict(base or Config())
+    for section, values in document.items():
+        if section == "about":  # a recipe's own words: where it comes from and how it was found
+            continue
+        if section not in sections or not isinstance(values, Mapping):
+            raise ConfigError(f"{source}: unknown section {section!r}; known are {', '.join(sections)}, about")
+        types = {f.name: f.type for f in fields(_SECTIONS[section])}
+        for key, value in values.items():
+            if key not in types:
+                raise ConfigError(f"{source}: unknown option {section}.{key}; known are {', '.join(types)}")
+            sections[section][key] = _typed(f"{source}: {section}.{key}", value, types[key])
+    return Config(*(_SECTIONS[name](**values) for name, values in sections.items()))
+
+
+_SECTIONS: dict[str, type[Any]] = {"data": DataConfig, "model": ModelConfig, "train": TrainConfig}
+
+
+def _typed(name: str, value: Any, kind: Any) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind in (int, float, str, bool):
+        if type(value) is not kind:
+            raise ConfigError(f"{name}: expected {kind.__name__}, got {value!r}")
+    elif kind == bool | None:
+        if not isinstance(value, bool):
+            raise ConfigError(f"{name}: expected true or false, got {value!r}")
+    elif value not in kind.__args__:
+        raise ConfigError(f"{name}: expected one of {', '.join(kind.__args__)}, got {value!r}")
+    return value
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    return repr(value)
+
+
+def _at_least(low: float, **values: float) -> None:
+    for name, value in values.items():
+        if not value >= low:
+            raise ConfigError(f"{name}: expected {low} or more, got {value}")
