@@ -1,9 +1,44 @@
 """Cooperative graph neural networks: every node decides at every layer whether it listens and whether it broadcasts."""
 
-from cognn.actions import Action, Gates, broadcasts, listens
-from cognn.graph import Graph
-from cognn.model import ActionNetwork, CoGNN, Samples
-from cognn.trace import Trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Action", "ActionNetwork", "CoGNN", "Gates", "Graph", "Samples", "Trace", "broadcasts", "listens"]
+if TYPE_CHECKING:
+    from cognn.actions import Action, Gates, broadcasts, listens
+    from cognn.graph import Graph
+    from cognn.model import ActionNetwork, CoGNN, Samples
+    from cognn.trace import Trace
+    from cognn.train.fit import Fitted, fit
+
+__all__ = [
+    "Action",
+    "ActionNetwork",
+    "CoGNN",
+    "Fitted",
+    "Gates",
+    "Graph",
+    "Samples",
+    "Trace",
+    "broadcasts",
+    "fit",
+    "listens",
+]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "cognn.actions": ("Action", "Gates", "broadcasts", "listens"),
+    "cognn.graph": ("Graph",),
+    "cognn.model": ("ActionNetwork", "CoGNN", "Samples"),
+    "cognn.trace": ("Trace",),
+    "cognn.train.fit": ("Fitted", "fit"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names are found when they are first used, so that `cognn --help` does not wait for torch.
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(home), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'cognn' has no attribute {name!r}")

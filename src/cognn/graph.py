@@ -43,13 +43,14 @@ class Graph:
     num_nodes: int
     batch: Tensor | None  # (N,) the graph of every node, if this is a batch
     num_graphs: int
+    adjacency: Tensor | None  # kept here by cognn.ops
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         _check(edge_index, num_nodes)
         edge_index = edge_index.detach().as_subclass(Tensor).long()
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
-        self.num_nodes, self.batch, self.num_graphs = num_nodes, None, 1
+        self.num_nodes, self.batch, self.num_graphs, self.adjacency = num_nodes, None, 1, None
         self.edge_index = edge_index
         small = torch.int32 if max(num_nodes, edge_index.size(1)) < 2**31 - 1 else torch.int64
 
@@ -136,7 +137,7 @@ class Graph:
     def _derived(tensors: dict[str, Tensor], num_nodes: int) -> "Graph":
         out = Graph.__new__(Graph)
         out.__dict__.update(tensors)
-        out.num_nodes, out.batch, out.num_graphs, out._loopless = num_nodes, None, 1, None
+        out.num_nodes, out.batch, out.num_graphs, out._loopless, out.adjacency = num_nodes, None, 1, None, None
         return out
 
     def _without_loops(self) -> "Graph | None":

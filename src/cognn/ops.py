@@ -42,6 +42,12 @@ def heard(
     listen, broadcast = (None, None) if gates is None else gates
     if scale is not None:
         listen = scale if listen is None else listen * scale
+    if not is_compiling() and not _needs_grad(x, listen, broadcast, weight):
+        y = _rows(broadcast, x)
+        if weight is None and x.dtype == torch.float32 and not x.is_cuda and (x.dim() == 1 or x.size(1) <= NARROW):
+            return _rows(listen, _adjacency(graph) @ y)
+        y = _product(y, graph.in_ptr, graph.in_sender, graph.ones if weight is None else weight, weight is not None)
+        return _rows(listen, y)
     g = graph
     forth, back = (g.in_ptr, g.in_sender), (g.out_ptr, g.out_receiver)
     return _Heard.apply(x, listen, broadcast, weight, *forth, *back, g.out_slot, g.ones)
@@ -127,13 +133,14 @@ class _Heard(Function):
             grad_listen = _row_dot(grads[0], y)
         grad = _rows(listen, grads[0])
         if needs_x or needs_broadcast:
-            if weight is None:
+            again = torch.is_grad_enabled()  # the gradient is to be differentiated itself
+            if weight is None and again:
                 t = _Heard.apply(grad, None, None, None, ptr_t, index_t, ptr, index, slot_t, ones)
             else:
-                t = product(grad, ptr_t, index_t, weight[slot_t], True)
+                t = product(grad, ptr_t, index_t, ones if weight is None else weight[slot_t], weight is not None)
             grad_broadcast = _row_dot(t, x) if needs_broadcast else None
-            again = torch.is_grad_enabled() or broadcast is None or t.dim() == 1  # t may be part of a graph itself
-            grad_x = _rows(broadcast, t) if again else t.mul_(broadcast.unsqueeze(-1))
+            in_place = broadcast is not None and t.dim() == 2 and not again
+            grad_x = t.mul_(broadcast.unsqueeze(-1)) if in_place else _rows(broadcast, t)
         if needs_weight:
             grad_weight = edge_dot(grad, _rows(broadcast, x), ptr, index)
         return grad_x, grad_listen, grad_broadcast, grad_weight, *[None] * 6
@@ -215,6 +222,17 @@ def random_bits(like: Tensor, count: int, generator: torch.Generator | None = No
     return _ops().bits(like, count) if is_compiling() else _bits(like, count, generator)
 
 
+def _needs_grad(*tensors: Tensor | None) -> bool:
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
+def _adjacency(graph: "Graph") -> Tensor:
+    """``A`` as a CSR tensor, made once: for a small graph that costs more than the product."""
+    if graph.adjacency is None:
+        graph.adjacency = _csr(graph.in_ptr, graph.in_sender, graph.ones, graph.num_nodes)
+    return graph.adjacency
+
+
 def _csr(ptr: Tensor, index: Tensor, value: Tensor, num_columns: int) -> Tensor:
     return torch.sparse_csr_tensor(ptr, index, value, (ptr.numel() - 1, num_columns), check_invariants=False)
 
@@ -259,11 +277,11 @@ _SEEDED = (torch.Tag.nondeterministic_seeded,)
 
 
 def _register(schema: str, kernel: Any, fake: Any, tags: tuple[torch.Tag, ...] = ()) -> None:
-    # Cheaper at import than torch.library.custom_op, which infers the schema and wraps the kernel in checks.
+    # torch.library.custom_op and register_fake would do the same, but look up their caller's source: 40 ms at import.
     name = schema.split("(")[0]
     _library.define(schema, tags=tags)
     _library.impl(name, kernel, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"cognn::{name}", fake, lib=_library)
+    _library.impl(name, fake, "Meta")
 
 
 def _ops() -> Any:

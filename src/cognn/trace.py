@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from cognn.actions import Action, broadcasts, listens
+from cognn import ops
+from cognn.actions import Action, Gates, broadcasts, force, listens
 from cognn.graph import Graph
 
 if TYPE_CHECKING:
@@ -44,14 +45,16 @@ class Trace:
         ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.  A graph
         without edges keeps a share of nan.
         """
-        sender, receiver = self.graph.edge_index
-        counted = torch.ones_like(sender, dtype=torch.bool)
+        inside = torch.ones(self.graph.num_nodes, device=self.actions.device)
         if nodes is not None:
-            inside = torch.zeros(self.graph.num_nodes, dtype=torch.bool, device=sender.device)
-            inside[nodes] = True
-            counted = inside[sender] & inside[receiver]
-        ratios = [self.kept(layer)[counted].double().mean() for layer in range(self.num_layers)]
-        return torch.stack(ratios).float() if ratios else torch.empty(0, device=sender.device)
+            inside = torch.zeros_like(inside).index_fill_(0, torch.arange(len(inside), device=inside.device)[nodes], 1)
+        # Counting is a sparse product with a vector per layer: no edge is looked at one by one.
+        total = ops.heard(self.graph, torch.ones_like(inside), Gates(inside, inside)).double().sum()
+        ratios = []
+        for gates in (force(actions, inside.dtype).gates for actions in self.actions):
+            within = Gates(gates.listen * inside, gates.broadcast * inside)
+            ratios.append(ops.heard(self.graph, torch.ones_like(inside), within).double().sum() / total)
+        return torch.stack(ratios).float() if ratios else inside.new_empty(0)
 
     def edge_index(self, layer: int) -> Tensor:
         """The directed computation graph of a layer: the columns of ``edge_index`` that are kept."""

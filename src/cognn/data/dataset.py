@@ -1,7 +1,7 @@
 """What a model is trained on: features, structure, targets and splits, the same for every source."""
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -65,11 +65,13 @@ class Dataset:
     edge_categories: tuple[int, ...] | None = None
     """Number of values of each categorical edge feature."""
     node_categories: tuple[int, ...] | None = None
-    """Number of values of each column of ``x`` where they are categories to be embedded (atoms), else None."""
+    """Number of values of the first columns of ``x`` where those are categories to be embedded (atoms), else None."""
     class_names: list[str] | None = None
     """What the classes or labels are called, in the order of the outputs."""
     item_ids: list[str] | None = None
     """What the items are called in the user's files; by default they are numbered."""
+    schema: Any = None
+    """How the user's own files were read, so that a new graph can be read the same way; None for known datasets."""
     facts: dict[str, float] = field(default_factory=dict)
     """Published statistics to hold this against, if any."""
 

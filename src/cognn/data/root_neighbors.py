@@ -6,6 +6,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from cognn.data import dataset
+from cognn.graph import Graph
+
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 NUM_FEATURES = 5
@@ -44,6 +47,30 @@ def _tree(split: Split, rng: torch.Generator) -> Data:
     y = x[1 : neighbors + 1][degrees == DEGREE].mean(0, keepdim=True)
     edge_index = torch.stack([torch.cat([parents, children]), torch.cat([children, parents])])
     return Data(x=x, edge_index=edge_index, y=y, root_index=torch.zeros(1, dtype=torch.long))
+
+
+def as_dataset(num_trees: int = 1000, seed: int = 0) -> dataset.Dataset:
+    """The trees of all three splits in one graph, with targets at the roots and nan elsewhere.
+
+    Args:
+        num_trees: Number of trees in each split.
+        seed: Seed of the data set.
+    """
+    trees = [tree for split in SPLITS for tree in root_neighbors(split, num_trees, seed)]
+    sizes = torch.tensor([tree.num_nodes for tree in trees])
+    root = sizes.cumsum(0) - sizes
+    edges = torch.cat([tree.edge_index + start for tree, start in zip(trees, root, strict=True)], dim=1)
+    num_nodes = int(sizes.sum())
+    y = torch.full((num_nodes, NUM_FEATURES), torch.nan)
+    y[root] = torch.cat([tree.y for tree in trees])
+    return dataset.Dataset(
+        name="root-neighbors",
+        task=dataset.Task("node", "regression", NUM_FEATURES, "mae"),
+        x=torch.cat([tree.x for tree in trees]),
+        y=y,
+        graphs=[Graph(edges, num_nodes)],
+        splits=[dataset.Split(*root.split(num_trees))],
+    )
 
 
 def root_edges(edge_index: Tensor, root_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:

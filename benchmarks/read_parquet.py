@@ -1,0 +1,77 @@
+"""Time and memory to read a graph of 1M nodes and 10M edges from Parquet tables, ready to train on.
+
+Each case runs in a process of its own.  Memory is the most that reading takes beyond what the imports did, page cache of
+the mapped file included.  It is held against the size in memory of the two tables (their columns as plain arrays), and,
+for comparison, against the dataset that comes out, whose graph is prepared in both directions.
+
+    python -m benchmarks.read_parquet
+
+Goal: at most 10 s and at most 3 times the size of the tables.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.common import show
+
+NODES, EDGES, FEATURES = 1_000_000, 10_000_000, 8
+CASES = ("whole-number ids", "text ids", "whole-number ids, undirected")
+READ = """
+import json, sys, time
+from pathlib import Path
+import polars, torch
+from cognn.data.files import load_files
+from cognn.train.config import DataConfig
+
+def memory(key):
+    status = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in status if line.startswith(key))
+
+config = DataConfig(dataset=sys.argv[1], directed=sys.argv[2] == "True")
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak of the imports
+before, start = memory("VmRSS"), time.perf_counter()
+dataset = load_files(config)
+seconds, peak = time.perf_counter() - start, memory("VmHWM") - before
+graph = dataset.graphs[0]
+held = [dataset.x, dataset.y, *(value for value in vars(graph).values() if isinstance(value, torch.Tensor))]
+assert graph.num_edges >= 10_000_000
+print(json.dumps([seconds, peak, sum(tensor.nbytes for tensor in held)]))
+"""
+
+
+def write(folder: Path, text: bool) -> int:
+    """A random graph; returns the size in memory of its tables."""
+    import numpy as np
+    import polars as pl
+
+    rng = np.random.default_rng(0)
+    ids = pl.Series("id", np.arange(NODES))
+    ends = [pl.Series(name, rng.integers(NODES, size=EDGES)) for name in ("source", "target")]
+    if text:
+        ids, *ends = (("user-" + part.cast(pl.String)).alias(part.name) for part in [ids, *ends])
+    features = [pl.Series(f"x{i}", rng.normal(size=NODES).astype(np.float32)) for i in range(FEATURES)]
+    tables = {"nodes": [ids, *features, pl.Series("label", rng.integers(2, size=NODES))], "edges": ends}
+    for name, columns in tables.items():
+        pl.DataFrame(columns).write_parquet(folder / f"{name}.parquet")
+    return sum(pl.DataFrame(columns).estimated_size() for columns in tables.values())
+
+
+def main() -> None:
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            size = write(Path(folder), text=case.startswith("text"))
+            disk = sum(path.stat().st_size for path in Path(folder).iterdir())
+            command = [sys.executable, "-c", READ, folder, str(not case.endswith("undirected"))]
+            run = subprocess.run(command, check=True, capture_output=True, text=True)
+        seconds, peak, held = json.loads(run.stdout)
+        print(f"{case}: tables {size / 1e6:.0f} MB ({disk / 1e6:.0f} MB on disk), dataset {held / 1e6:.0f} MB")
+        show(f"{case}: time", seconds, " s", most=10)
+        show(f"{case}: memory / size of the tables", peak / size, "x", most=3)
+        show(f"{case}: memory / size of the dataset", peak / held, "x")
+
+
+if __name__ == "__main__":
+    main()

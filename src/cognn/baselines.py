@@ -1,0 +1,202 @@
+"""The models that a user compares Co-GNN with, behind the same face and in the same trainer."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from cognn import checks, ops
+from cognn.baseline_blocks import KINDS, make_blocks, make_norm, reset
+from cognn.graph import Graph, as_graph
+from cognn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
+
+if TYPE_CHECKING:
+    from cognn.train.config import ModelConfig
+
+BASELINES: dict[str, str] = {
+    "mlp": "the blocks of the others without a graph layer",
+    "gcn": "GCN (Kipf & Welling, 2017)",
+    "sage": "GraphSAGE, mean aggregation (Hamilton et al., 2017)",
+    "gat": "GAT (Velickovic et al., 2018)",
+    "gat-sep": "GAT, a node's own state kept apart from its neighbours' (Platonov et al., 2023)",
+    "gt": "graph transformer: dot-product attention along the edges (Shi et al., 2021)",
+    "gt-sep": "the same, a node's own state kept apart from its neighbours' (Platonov et al., 2023)",
+    "gin": "GIN (Xu et al., 2019)",
+    "gcnii": "GCNII: initial residual and identity mapping (Chen et al., 2020)",
+    "sumgnn": "Co-GNN with sum layers and without actions",
+    "meangnn": "Co-GNN with mean layers and without actions",
+}
+"""Every baseline by name, in a line."""
+
+
+class Baseline(nn.Module):
+    """The networks of the heterophilous benchmark study (Platonov et al., 2023), and GIN and GCNII in the same frame.
+
+    Input map, dropout, activation; ``num_layers`` residual blocks of norm, graph layer and a feed-forward network of
+    the same width; norm, output map.  The attention of ``gt`` and its feed-forward network are two residual blocks.
+    ``gat-sep`` and ``gt-sep`` attend to the neighbours alone and put the node's own state beside what they heard.
+
+    The graph layers equal those of PyG (``GCNConv``, ``SAGEConv``, ``GINConv`` with a two-layer ReLU network,
+    ``GATConv``, ``TransformerConv`` without root weight, ``GCN2Conv``), which the tests prove, but travel through the
+    sparse products of :mod:`cognn.ops`: a comparison is not slowed down, nor its memory filled, by one tensor per edge.
+
+    Args:
+        name: ``"mlp" "gcn" "sage" "gat" "gat-sep" "gt" "gt-sep" "gin" "gcnii"``.
+        in_channels: Width of the node features.
+        hidden_channels: Width of the network.
+        out_channels: Number of outputs per node, or per graph with ``pool``.
+        num_layers: Number of graph layers.
+        norm: ``"layer"``, ``"batch"`` or None.
+        residual: ``"identity"``, ``"linear"`` or None; ``gcnii`` has its own in place of the identity.
+        dropout: Share of values dropped in training.
+        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``; inside the layers of ``gin`` it is ReLU.
+        heads: Attention heads of ``gat``, ``gat-sep``, ``gt`` and ``gt-sep``.
+        pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
+        decoder_layers: Depth of the network from the last states to the output.
+        edge_dim: Number of continuous features in ``edge_attr``, for the models that have heads.
+        edge_categories: Number of values of each categorical feature in ``edge_attr``, for the same.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        norm: Literal["layer", "batch"] | None = "layer",
+        residual: Literal["identity", "linear"] | None = "identity",
+        dropout: float = 0.2,
+        act: str = "gelu",
+        heads: int = 1,
+        pool: Literal["mean", "sum", "max"] | None = None,
+        decoder_layers: int = 1,
+        edge_dim: int | None = None,
+        edge_categories: tuple[int, ...] | None = None,
+    ) -> None:
+        super().__init__()
+        checks.one_of("model", name, [*KINDS, "gcnii"])
+        for argument in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads", "decoder_layers"):
+            checks.at_least(argument, locals()[argument], 1)
+        checks.one_of("norm", norm, [*NORMS, None])
+        checks.one_of("residual", residual, ["identity", "linear", None])
+        checks.one_of("act", act, list(ACTIVATIONS))
+        checks.one_of("pool", pool, [*POOLS, None])
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout: expected 0 <= dropout < 1, got {dropout}")
+        if edge_dim is not None and edge_categories is not None:
+            raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
+        self.name, self.in_channels, self.dropout, self.pool = name, in_channels, dropout, pool
+        self.hidden_channels, self.out_channels, self.num_layers = hidden_channels, out_channels, num_layers
+        self.edge_dim, self.edge_categories = edge_dim, tuple(edge_categories) if edge_categories is not None else None
+        edges = (self.edge_dim, self.edge_categories)
+
+        width = hidden_channels
+        self.act = ACTIVATIONS[act]()
+        self.encoder = nn.Linear(in_channels, width)
+        self.blocks = make_blocks(name, width, num_layers, norm, residual, dropout, act, heads, *edges)
+        self.norm = make_norm(norm, width)
+        self.decoder = nn.ModuleList(
+            nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        actions: None = None,
+    ) -> Tensor:
+        """Outputs ``(N, out_channels)``, or ``(num_graphs, out_channels)`` with ``pool``.
+
+        Args:
+            x: Node features ``(N, in_channels)``.
+            edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.
+            edge_attr: Edge features, if the model was built for them.
+            batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
+            actions: None; it is there so that the call of a Co-GNN is a call of a baseline.
+        """
+        if actions is not None:
+            raise ValueError(f"actions: the nodes of {self.name!r} have none; leave it out, or use a CoGNN")
+        if not torch.compiler.is_compiling():
+            checks.features(x, self.in_channels)
+        graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
+        batch = graph.batch if batch is None and self.pool is not None else batch
+        if not torch.compiler.is_compiling():
+            checks.graph(graph, x)
+            edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
+            checks.batch(batch, self.pool, graph.num_nodes)
+        h = first = self.act(self._drop(self.encoder(x)))
+        for block in self.blocks:
+            h = block(h, graph, edge_attr, first)
+        h = self.norm(h)
+        if self.pool is not None:
+            h = POOLS[self.pool](h, batch, graph.num_graphs if graph.batch is batch else None)
+        for linear in self.decoder[:-1]:
+            h = self._drop(self.act(linear(h)))
+        return cast(Tensor, self.decoder[-1](h))
+
+    def _drop(self, h: Tensor) -> Tensor:
+        return ops.dropout(h, self.dropout, self.training)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for part in self.children():
+            reset(part)
+
+    def extra_repr(self) -> str:
+        """The name for ``repr``."""
+        return repr(self.name)
+
+
+def make_baseline(
+    name: str,
+    in_channels: int,
+    out_channels: int,
+    config: "ModelConfig",
+    level: Literal["node", "graph"],
+    edge_dim: int | None = None,
+    edge_categories: tuple[int, ...] | None = None,
+) -> nn.Module:
+    """The baseline ``name`` with the options of ``config`` that it has; those that it has not must be at their default.
+
+    All use ``hidden_channels num_layers norm residual dropout act decoder_layers`` and, in graph tasks, ``pool``;
+    ``gat gat-sep gt gt-sep`` use ``heads``; ``sumgnn meangnn`` use ``norm_first``, which the others are.  Edge features
+    go to those with heads and to ``sumgnn meangnn``.  ``gcnii`` takes no ``residual`` but its own.
+    """
+    checks.one_of("model", name, list(BASELINES))
+    checks.one_of("level", level, ["node", "graph"])
+    env = {"sumgnn": "sum", "meangnn": "mean"}.get(name)
+    _check_config(name, config, has_order=env is not None, has_heads=env is None)
+    shared: dict[str, Any] = {
+        "norm": None if config.norm == "none" else config.norm,
+        "residual": None if config.residual == "none" else config.residual,
+        "dropout": config.dropout,
+        "act": config.act,
+        "pool": config.pool if level == "graph" else None,
+        "decoder_layers": config.decoder_layers,
+        "edge_dim": edge_dim,
+        "edge_categories": edge_categories,
+    }
+    sizes = in_channels, config.hidden_channels, out_channels, config.num_layers
+    if env is not None:
+        return CoGNN(*sizes, env=env, action=None, norm_first=config.norm_first, **shared)
+    return Baseline(name, *sizes, heads=config.heads, **shared)
+
+
+_ONLY_COGNN = ("env", "action", "action_channels", "action_layers", "action_space", "temperature", "tau0", "mean_over")
+
+
+def _check_config(name: str, config: "ModelConfig", has_order: bool, has_heads: bool) -> None:
+    """Refuse what was asked for and cannot be had; what Baseline knows better, it refuses itself."""
+    unused = _ONLY_COGNN if has_heads else (*_ONLY_COGNN, "heads")
+    for option in fields(config):
+        value = getattr(config, option.name)
+        if option.name in unused and value != option.default:
+            raise ValueError(
+                f"{option.name}: the baseline {name!r} has no such option, got {value!r}; leave it {option.default!r}"
+            )
+    if not has_order and not config.norm_first:
+        raise ValueError(f"norm_first: the baseline {name!r} normalises first; for the other order use model=cognn")

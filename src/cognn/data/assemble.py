@@ -1,0 +1,87 @@
+"""From positions of edge ends to prepared graphs."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cognn.data.pieces import pieces
+from cognn.graph import Graph
+
+STEP = 1 << 20
+
+
+class Structure(NamedTuple):
+    """Graphs whose nodes and edges stand together, and where those came from."""
+
+    graphs: list[Graph]
+    edge_attr: Tensor | None
+    node_order: Tensor | None
+    """Where each node stood in the files; None if nothing moved."""
+
+
+def assemble(
+    edge_index: Tensor,
+    num_nodes: int,
+    directed: bool,
+    edge_attr: Tensor | None = None,
+    node_graph: Tensor | None = None,
+    num_graphs: int = 1,
+) -> Structure:
+    """Prepare one graph, or the graphs that ``node_graph`` ``(N,)`` tells apart.
+
+    An undirected edge becomes one each way, except a self-loop, which is one already.  Files that list every edge both
+    ways are left as they are.
+    """
+    if not directed and not symmetric(edge_index, num_nodes):
+        edge_index, edge_attr = _both_ways(edge_index, edge_attr)
+    if node_graph is None:
+        return Structure([Graph(edge_index, num_nodes)], edge_attr, None)
+    order = None
+    if bool((node_graph.diff() < 0).any()):
+        order = torch.argsort(node_graph, stable=True)
+        place = torch.empty_like(order)
+        place[order] = torch.arange(num_nodes)
+        edge_index, node_graph = place[edge_index], node_graph[order]
+    edge_graph = node_graph[edge_index[0]]
+    if bool((edge_graph.diff() < 0).any()):
+        moved = torch.argsort(edge_graph, stable=True)
+        edge_index, edge_attr = edge_index[:, moved], None if edge_attr is None else edge_attr[moved]
+    nodes = torch.bincount(node_graph, minlength=num_graphs)
+    edges = torch.bincount(edge_graph, minlength=num_graphs)
+    first = torch.repeat_interleave(nodes.cumsum(0) - nodes, edges)
+    graphs = pieces(edge_index - first, nodes, edges)
+    return Structure(graphs, edge_attr, order)
+
+
+def symmetric(edge_index: Tensor, num_nodes: int) -> bool:
+    """Whether every edge between two nodes is listed both ways, equally often.
+
+    Compares a sum of random-looking 64-bit words over the edges that go up with that over the edges that go down: no
+    sorting, little memory, and a chance of 2^-64 to be wrong.
+    """
+    ends = edge_index.numpy()
+    balance = 0
+    for start in range(0, ends.shape[1], STEP):
+        sender, receiver = ends[:, start : start + STEP]
+        word = _scramble(np.minimum(sender, receiver) * num_nodes + np.maximum(sender, receiver))
+        balance += int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
+    return balance % 2**64 == 0
+
+
+def _scramble(key: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A bijection of 64-bit words (the finalizer of splitmix64)."""
+    word = key.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+def _both_ways(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    turned = edge_index[0] != edge_index[1]
+    back = edge_index[:, turned].flip(0)
+    if edge_attr is not None:
+        edge_attr = torch.cat([edge_attr, edge_attr[turned]])
+    return torch.cat([edge_index, back], dim=1), edge_attr

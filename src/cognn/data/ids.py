@@ -1,0 +1,99 @@
+"""From the ids of a user's files to positions."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cognn.data.errors import DataError
+from cognn.data.guard import shorten
+from cognn.data.tables import Table
+
+CHUNK = 1 << 21
+"""Ids that are looked up at once, which bounds the memory of the search."""
+
+
+class Ids:
+    """Where each id stands.
+
+    Args:
+        table: The table that lists the ids.
+        column: Their column; integers or text, none missing, none twice.
+        group: Position of each row's graph, if ids are unique only within their graph.
+    """
+
+    def __init__(self, table: Table, column: str, group: NDArray[np.int64] | None = None) -> None:
+        keys = _keys(table, column)
+        self.grouped = group is not None
+        if keys.null_count():
+            raise DataError(f"{table.at(column, keys.is_null().arg_max() or 0)}: no id; every row needs one")
+        frame = pl.DataFrame({"key": keys} | ({"group": group} if group is not None else {}))
+        self.places = frame.with_columns(place=pl.int_range(pl.len()))
+        again = frame.is_duplicated()
+        if again.any():
+            first = again.arg_max() or 0
+            same = pl.all_horizontal(pl.col(name) == value for name, value in frame.row(first, named=True).items())
+            second = frame.select(same).to_series().arg_true()[1]
+            raise DataError(
+                f"{table.at(column, second)}: id {shorten(str(keys[first]), 60)!r} is already that of row {first + 1}"
+            )
+        self._first = None if self.grouped else _first(keys)
+
+    def __len__(self) -> int:
+        return self.places.height
+
+    def find(self, table: Table, column: str, group: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Position of every id in another table's column; -1 where it is unknown or missing."""
+        wanted, out = _keys(table, column), np.empty(table.num_rows, dtype=np.int64)
+        known = self.places
+        if wanted.dtype != known["key"].dtype:
+            if wanted.dtype == pl.String and known["key"].dtype == pl.Int64:
+                wanted = wanted.cast(pl.Int64, strict=False)
+            else:
+                wanted, known = wanted.cast(pl.String), known.with_columns(pl.col("key").cast(pl.String))
+        for start in range(0, len(wanted), CHUNK):
+            part = wanted.slice(start, CHUNK)
+            stop = start + len(part)
+            if self._first is not None and wanted.dtype == pl.Int64:
+                place = part.fill_null(self._first - 1).to_numpy() - self._first
+                out[start:stop] = np.where((place >= 0) & (place < len(self)), place, -1)
+                continue
+            frame = pl.DataFrame({"key": part} | ({"group": group[start:stop]} if group is not None else {}))
+            on = ["key", "group"] if self.grouped else ["key"]
+            out[start:stop] = frame.join(known, on=on, how="left", maintain_order="left")["place"].fill_null(-1)
+        return out
+
+    def names(self) -> list[str] | None:
+        """The ids as text; None where they just count from 0."""
+        if self._first == 0:
+            return None
+        return self.places["key"].cast(pl.String).to_list()
+
+
+def _keys(table: Table, column: str) -> pl.Series:
+    """Ids as Int64 where they are whole numbers written plainly, else as text."""
+    cells = table.column(column)
+    kind = cells.dtype
+    if kind in (pl.Categorical, pl.Enum):
+        cells, kind = cells.cast(pl.String), pl.String()
+    if kind == pl.String:
+        whole = cells.cast(pl.Int64, strict=False)
+        plain = whole.null_count() == cells.null_count() and (whole.cast(pl.String) == cells).all()
+        return whole if plain else cells
+    if kind.is_integer():
+        whole = cells.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == cells.null_count() else cells.cast(pl.String)
+    if kind.is_float():  # what a whole-number column becomes in pandas once a value is missing
+        cells = cells.cast(pl.Float64).fill_nan(None)
+        whole = cells.cast(pl.Int64, strict=False)
+        if whole.null_count() == cells.null_count() and (whole.cast(pl.Float64) == cells).all():
+            return whole
+    if kind == pl.Null:
+        return cells.cast(pl.Int64)
+    raise DataError(f"{table.name}: column {column!r} holds {kind}; ids are whole numbers or text")
+
+
+def _first(keys: pl.Series) -> int | None:
+    """The first id if the others count on from it, so that a position is a subtraction."""
+    if keys.dtype != pl.Int64 or not len(keys) or not (keys.diff().drop_nulls() == 1).all():
+        return None
+    return int(keys[0]) if abs(keys[0]) < 2**62 else None  # no subtraction overflows then

@@ -1,0 +1,97 @@
+"""Which items to train on, to choose by and to report: from the files, or drawn."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cognn.data.dataset import Split
+from cognn.data.errors import DataError
+from cognn.data.guard import shorten
+from cognn.data.tables import Table
+from cognn.data.values import words
+
+PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+SHARES = (0.6, 0.2)
+"""Of train and validation in a drawn split; the rest is test."""
+
+
+def known_items(y: Tensor) -> Tensor:
+    """The items that have a target, in any of its columns."""
+    known = ~y.isnan() if y.is_floating_point() else y >= 0
+    return (known if known.dim() == 1 else known.any(-1)).nonzero().squeeze(-1)
+
+
+def random_splits(items: Tensor, count: int, seed: int) -> list[Split]:
+    """``count`` splits of the items 60/20/20; the i-th is the same whatever their number."""
+    if len(items) < 3:
+        raise DataError(
+            f"split: {len(items)} items have a target; training, validation and test need at least one each"
+        )
+    if count < 1:
+        raise DataError(f"random_splits: expected 1 or more, got {count}")
+    part = max(1, round(SHARES[1] * len(items)))
+    out = []
+    for number in range(count):
+        rng = torch.Generator().manual_seed(((seed << 16) + number) % 2**63)
+        test, val, train = items[torch.randperm(len(items), generator=rng)].split([part, part, len(items) - 2 * part])
+        out.append(Split(*(piece.sort().values for piece in (train, val, test))))
+    return out
+
+
+def column_splits(table: Table, names: list[str], items: Tensor) -> list[Split]:
+    """A split for every column of train, val and test; a row without any of them is left out."""
+    return [_column_split(table, name, items) for name in names]
+
+
+def mask_splits(source: str, masks: dict[str, Tensor], num_items: int, items: Tensor) -> list[Split]:
+    """A split for every column of the masks train, val and test, each ``(items,)`` or ``(items, splits)``."""
+    shaped = {}
+    for part in ("train", "val", "test"):
+        mask = masks[part].unsqueeze(-1) if masks[part].dim() == 1 else masks[part]
+        shaped[part] = mask.bool()
+    known = torch.zeros(num_items, dtype=torch.bool)
+    known[items] = True
+    count = max(mask.size(1) for mask in shaped.values())
+    if any(mask.size(1) not in (1, count) for mask in shaped.values()):
+        sizes = ", ".join(str(mask.size(1)) for mask in shaped.values())
+        raise DataError(f"{source}: train_mask, val_mask and test_mask hold different numbers of splits: {sizes}")
+    splits = []
+    for number in range(count):
+        chosen = [mask[:, min(number, mask.size(1) - 1)] & known for mask in shaped.values()]
+        split = _complete(f"{source}: split {number}", *(part.nonzero().squeeze(-1) for part in chosen))
+        for parts, shared in overlaps(split).items():
+            if parts.startswith("train"):
+                raise DataError(
+                    f"{source}: split {number}: {parts} share {len(shared):,} items, the first is {int(shared[0])}; an"
+                    " item belongs to one of them"
+                )
+        splits.append(split)
+    return splits
+
+
+def overlaps(split: Split) -> dict[str, Tensor]:
+    """Items that are in two parts of a split, by the names of the parts."""
+    parts = {"train": split.train, "val": split.val, "test": split.test}
+    pairs = [("train", "val"), ("train", "test"), ("val", "test")]
+    shared = {f"{a} and {b}": parts[a][torch.isin(parts[a], parts[b])] for a, b in pairs}
+    return {names: items for names, items in shared.items() if len(items)}
+
+
+def _column_split(table: Table, name: str, items: Tensor) -> Split:
+    cells = words(table, name).str.to_lowercase()
+    unknown = cells.is_not_null() & ~cells.is_in(list(PARTS))
+    if unknown.any():
+        row = unknown.arg_max() or 0
+        raise DataError(f"{table.at(name, row)}: expected train, val or test, got {shorten(str(cells[row]), 60)!r}")
+    part = cells.replace(PARTS)
+    known = np.zeros(table.num_rows, dtype=bool)
+    known[items.numpy()] = True
+    chosen = [known & (part == value).fill_null(False).to_numpy() for value in ("train", "val", "test")]
+    return _complete(f"{table.name}: column {name!r}", *(torch.from_numpy(np.flatnonzero(mask)) for mask in chosen))
+
+
+def _complete(source: str, train: Tensor, val: Tensor, test: Tensor) -> Split:
+    for part, items in (("train", train), ("val", val)):
+        if not len(items):
+            raise DataError(f"{source}: has no labelled item in {part}; training needs some")
+    return Split(train, val, test)

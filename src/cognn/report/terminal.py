@@ -1,0 +1,124 @@
+"""Progress and tables in the terminal; plain lines where it is not one."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from cognn.data.catalogue import ENTRIES
+from cognn.data.registry import load, origin
+from cognn.data.stats import compare, measure
+from cognn.train.config import Config, DataConfig
+from cognn.train.loop import Epoch
+from cognn.train.run import Report
+
+PLAIN_SECONDS = 5.0  # between two lines of a log that nobody watches live
+
+
+@contextmanager
+def watching(config: Config, quiet: bool) -> Iterator[Report | None]:
+    """Somewhere to report to: a live bar per split, or a line every few seconds."""
+    if quiet:
+        yield None
+    elif Console().is_terminal:
+        with _bars(config) as report:
+            yield report
+    else:
+        yield _lines(config)
+
+
+@contextmanager
+def _bars(config: Config) -> Iterator[Report]:
+    columns = TextColumn("split {task.fields[split]}"), BarColumn(), TextColumn("{task.completed}/{task.total}")
+    with Progress(*columns, TimeRemainingColumn(), TextColumn("{task.fields[text]}")) as progress:
+        tasks: dict[int, TaskID] = {}
+
+        def report(split: int, line: Epoch, best: float, best_epoch: int) -> None:
+            if split not in tasks:
+                tasks[split] = progress.add_task("", total=config.train.epochs, split=split, text="")
+            progress.update(tasks[split], completed=line.epoch, text=_describe(line, best))
+
+        yield report
+
+
+def _lines(config: Config) -> Report:
+    last: dict[int, float] = {}
+
+    def report(split: int, line: Epoch, best: float, best_epoch: int) -> None:
+        now = time.monotonic()
+        if now - last.get(split, -PLAIN_SECONDS) >= PLAIN_SECONDS or line.epoch == config.train.epochs:
+            last[split] = now
+            left = line.seconds / line.epoch * (config.train.epochs - line.epoch)
+            text = f"split {split} epoch {line.epoch}/{config.train.epochs} {_describe(line, best)} left {left:.0f}s"
+            print(text, file=sys.stderr, flush=True)
+
+    return report
+
+
+def _describe(line: Epoch, best: float) -> str:
+    text = f"loss {line.loss:.4f} train {line.train:.4f} val {line.val:.4f} test {line.test:.4f}"
+    text += f" best val {best:.4f}" if best == best else ""
+    return text + (f" kept {line.kept:.1%}" if line.kept is not None else "")
+
+
+def show_summary(summary: dict[str, Any], folder: Path) -> None:
+    """Scores per split, and their mean and spread."""
+    title = f"{summary['dataset']}, {summary['model']}, {summary['metric']}"
+    table = Table("split", "train", "val", "test", "best epoch", "epochs", "seconds", title=title, title_justify="left")
+    for result in summary["splits"]:
+        scores = [f"{result[part]:.4f}" for part in ("train", "val", "test")]
+        table.add_row(str(result["split"]), *scores, *(f"{result[k]:g}" for k in ("best_epoch", "epochs", "seconds")))
+    if len(summary["splits"]) > 1:
+        parts = [summary[part] for part in ("train", "val", "test")]
+        table.add_section()
+        table.add_row("mean ± std", *(f"{part['mean']:.4f} ± {part['std']:.4f}" for part in parts))
+    console = Console()
+    console.print(table)
+    console.print(f"run: {folder}", highlight=False, soft_wrap=True)
+
+
+def show_catalogue() -> None:
+    """All known datasets."""
+    table = Table("name", "task", "metric", "from", "what it is")
+    for name, entry in ENTRIES.items():
+        table.add_row(name, f"{entry.level} {entry.kind}", entry.metric, origin(entry), entry.description)
+    Console().print(table)
+
+
+def show_facts(name: str) -> None:
+    """Measured statistics beside published ones."""
+    dataset = load(name)
+    stats = measure(dataset)
+    published = {row.name: row for row in compare(stats, dataset.facts)}
+    table = Table("", "measured", "published", title=name, title_justify="left")
+    for key, value in vars(stats).items():
+        row = published.get(key)
+        table.add_row(key.replace("_", " "), _number(value), "" if row is None else _number(row.published))
+    Console().print(table)
+
+
+def show_check(config: DataConfig) -> int:
+    """What a check of the user's files found; exit code 2 if they cannot be trained on."""
+    from cognn.data.check import check
+
+    report = check(config)
+    Console().print(report)
+    return 0
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {share:.1%}" for key, share in list(value.items())[:8])
+    if isinstance(value, list):
+        return f"{len(value)} of " + " / ".join(map(str, value[0])) if value else "0"
+    return f"{value:,}" if isinstance(value, int) else str(value)

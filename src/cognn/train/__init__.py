@@ -1,0 +1,1 @@
+"""Training: configs, the loop, checkpoints, runs."""

@@ -1,0 +1,84 @@
+"""From a config and a dataset to a model."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cognn.data.dataset import Dataset
+from cognn.graph import Graph
+from cognn.model import CoGNN
+from cognn.train.config import ConfigError, ModelConfig
+
+
+class Encoded(nn.Module):
+    """A model behind an encoder of categorical node features, such as atoms."""
+
+    def __init__(self, encoder: nn.Module, model: nn.Module) -> None:
+        super().__init__()
+        self.encoder, self.model = encoder, model
+
+    def forward(self, x: Tensor, edge_index: Tensor | Graph, *args: Any, **options: Any) -> Any:
+        """As the model, for encoded features."""
+        return self.model(self.encoder(x), edge_index, *args, **options)
+
+
+def cooperative(model: nn.Module) -> CoGNN | None:
+    """The Co-GNN in a model, if its nodes act at all."""
+    inner = model.model if isinstance(model, Encoded) else model
+    return inner if isinstance(inner, CoGNN) and inner.action_network is not None else None
+
+
+def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
+    """The network that ``config`` describes, sized for ``dataset``."""
+    task, edges = dataset.task, {"edge_dim": dataset.edge_dim, "edge_categories": dataset.edge_categories}
+    in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
+    pool = config.pool if task.level == "graph" else None
+    try:
+        if config.model == "cognn":
+            model: nn.Module = CoGNN(
+                in_channels,
+                config.hidden_channels,
+                task.num_outputs,
+                config.num_layers,
+                env=config.env,
+                action=None if config.action == "none" else config.action,
+                action_channels=config.action_channels,
+                action_layers=config.action_layers,
+                action_space=config.action_space,
+                temperature="learned" if config.temperature == "learned" else float(config.temperature),
+                tau0=config.tau0,
+                mean_over=config.mean_over,
+                norm=None if config.norm == "none" else config.norm,
+                norm_first=config.norm_first,
+                residual=None if config.residual == "none" else config.residual,
+                dropout=config.dropout,
+                act=config.act,
+                pool=pool,
+                decoder_layers=config.decoder_layers,
+                **edges,
+            )
+        else:
+            from cognn.baselines import make_baseline
+
+            model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, **edges)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(str(error)) from None
+    if dataset.node_categories is None:
+        return model
+    from cognn.encoders import CategoricalEncoder
+
+    continuous = dataset.x.size(1) - len(dataset.node_categories)
+    return Encoded(CategoricalEncoder(dataset.node_categories, config.hidden_channels, continuous), model)
+
+
+def num_parameters(model: nn.Module) -> int:
+    """Number of learned values."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def predictions(kind: str, out: Tensor) -> Tensor:
+    """Probabilities (binary, multiclass, multilabel) or values (regression) of a model's output."""
+    if kind == "multiclass":
+        return out.softmax(-1)
+    return out if kind == "regression" else torch.sigmoid(out)

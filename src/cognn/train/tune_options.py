@@ -1,0 +1,72 @@
+"""The options of ``cognn tune``, documented and checked; like config.py this file must not import torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig
+
+
+@dataclass
+class TuneOptions:
+    """Search for good options of a dataset by its validation scores, or go on with a search that stopped."""
+
+    dataset: Annotated[str, tyro.conf.Positional] = ""
+    """Name of a dataset (`cognn data list`), or a path to your own files."""
+    trials: int = 50
+    """How many trials the study shall have in the end; those that are there already count."""
+    workers: int = 1
+    """Trials to train at once, the cores shared out among them."""
+    space: Path | None = None
+    """TOML file that changes the search space: option = [a, b, ...], [low, high, "log" or "linear"], or one value."""
+    out: Path | None = None
+    """Folder of the study; by default runs/DATASET-MODEL-tune. One that exists goes on if it is the same search."""
+    resume: Path | None = None
+    """Go on with the study in this folder, with its own options."""
+    sampler: Literal["tpe", "random"] = "tpe"
+    """How a trial is chosen; a grid that has no more points than trials is tried whole, in random order."""
+    prune: bool = True
+    """Stop a trial whose validation curve lies below the median of those before it."""
+    startup_trials: int = 8
+    """Trials that are drawn at random and never stopped, so that there is something to learn from."""
+    prune_after: float = 0.1
+    """Share of a trial's epochs in which it is never stopped."""
+    study_seed: int = 0
+    """Seed of the choice of trials."""
+    quiet: bool = False
+    """Print the result only."""
+    given: tyro.conf.Suppress[tuple[str, ...] | None] = None
+    """Options that the user has set: they are fixed, not searched; by default those that differ from their defaults."""
+    data: DataConfig = field(default_factory=lambda: DataConfig(splits="0"))
+    """`splits` are those to tune on, 0 if left out; the recipe that comes out trains on all."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+    def check(self) -> None:
+        """Refuse nonsense in one line that names the option."""
+        for name, low in (("trials", 1), ("workers", 1), ("startup_trials", 0), ("study_seed", 0)):
+            if getattr(self, name) < low:
+                raise ConfigError(f"{name}: expected {low} or more, got {getattr(self, name)}")
+        if not 0 <= self.prune_after <= 1:
+            raise ConfigError(f"prune_after: expected a share from 0 to 1, got {self.prune_after}")
+        self.config().check()
+
+    def config(self) -> Config:
+        """What all trials have in common."""
+        return Config(self.data, self.model, self.train)
+
+    def fixed(self) -> set[str]:
+        """Names of the options that the user has set."""
+        if self.given is not None:
+            return set(self.given)
+        sections = (self.model, ModelConfig()), (self.train, TrainConfig())
+        return {f.name for one, default in sections for f in fields(one) if vars(one)[f.name] != vars(default)[f.name]}
+
+
+def given(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Names of the options that stand on a command line: ``--lr 0.1 --no-norm-first`` has lr and norm_first."""
+    names = [word[2:].split("=")[0].replace("-", "_") for word in arguments if word.startswith("--")]
+    return tuple(name.removeprefix("no_") for name in names)

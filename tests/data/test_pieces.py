@@ -1,0 +1,36 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cognn.data.pieces import pieces
+from cognn.graph import _TENSORS, Graph
+from tests.conftest import Case, cases
+
+
+def same(one: Graph, other: Graph) -> bool:
+    return one.num_nodes == other.num_nodes and all(
+        torch.equal(getattr(one, name), getattr(other, name)) for name in _TENSORS
+    )
+
+
+@given(st.lists(cases(), min_size=1, max_size=5))
+def test_pieces_are_what_each_graph_would_be(parts: list[Case]):
+    graphs = pieces(
+        torch.cat([case.edge_index for case in parts], dim=1),
+        torch.tensor([case.num_nodes for case in parts]),
+        torch.tensor([case.edge_index.size(1) for case in parts]),
+    )
+    for graph, case in zip(graphs, parts, strict=True):
+        want = Graph(case.edge_index, case.num_nodes)
+        assert same(graph, want)
+        assert (graph.loopless is graph) == (want.loopless is want)
+        assert same(graph.loopless, want.loopless)
+
+
+def test_edges_out_of_their_graph_are_refused():
+    edges = torch.tensor([[0, 1, 0], [1, 2, 0]])
+    with pytest.raises(ValueError, match=r"column 1 is \[1, 2\], but its graph has 2 nodes"):
+        pieces(edges, torch.tensor([2, 9]), torch.tensor([2, 1]))
+    with pytest.raises(ValueError, match="num_edges: adds up to 2, but there are 3 edges"):
+        pieces(edges, torch.tensor([3, 9]), torch.tensor([1, 1]))

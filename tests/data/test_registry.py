@@ -1,0 +1,108 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from cognn.data import registry
+from cognn.data.errors import DataError
+from cognn.data.root_neighbors import as_dataset, root_edges, root_neighbors
+from cognn.data.stats import compare, measure
+
+GENERATED = [name for name, entry in registry.ENTRIES.items() if entry.generated]
+PUBLISHED = [name for name, entry in registry.ENTRIES.items() if not entry.generated]
+ELSEWHERE = {"tu", "lrgb"}  # collections whose own tests hold them against the published figures
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated(name: str) -> None:
+    dataset, known = registry.load(name), registry.ENTRIES[name]
+    assert registry.origin(known) == "generated"
+    check(dataset, known)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLISHED if name == "enzymes" or registry.ENTRIES[name].folder[0] not in ELSEWHERE]
+)
+def test_published(name: str, mirror: Path) -> None:
+    known = registry.ENTRIES[name]
+    if registry.origin(known) != "mirror" or name == "citeseer":
+        pytest.skip(f"{name} is not in the mirror {mirror}")
+    check(registry.load(name), known)
+    assert registry.origin(known) == "cache"
+
+
+def check(dataset, known: registry.Entry) -> None:
+    assert dataset.name == known.name
+    assert (dataset.task.level, dataset.task.kind, dataset.task.metric) == (known.level, known.kind, known.metric)
+    assert dataset.facts == known.facts
+    stats = measure(dataset)
+    assert not [row for row in compare(stats, known.facts) if not row.agrees]
+    assert stats.undirected
+    assert stats.leaks == stats.duplicates == stats.self_loops == 0
+    assert dataset.x.dtype == torch.float32
+    for split in dataset.splits:
+        for part in (split.train, split.val, split.test):
+            assert len(dataset.labelled(part)) == len(part) > 0
+
+
+@pytest.mark.parametrize("name", ["root-neighbors", "minesweeper-board", "long-range"])
+def test_the_seed_is_the_data(name: str) -> None:
+    one, again, other = registry.load(name), registry.load(name), registry.load(name, data_seed=1)
+    assert torch.equal(one.x, again.x)
+    assert torch.equal(one.splits[0].train, again.splits[0].train)
+    assert one.x.shape != other.x.shape or not torch.equal(one.x, other.x)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("minsweeper", "minesweeper"), ("PubMed", "pubmed"), ("roman_empire", "roman-empire")]
+)
+def test_near_names(wrong: str, right: str) -> None:
+    with pytest.raises(DataError, match=rf"dataset '{wrong}' is not known; did you mean .*{right}.*`cognn data list`"):
+        registry.load(wrong)
+
+
+def test_a_name_like_no_other() -> None:
+    with pytest.raises(DataError, match=r"^dataset 'xyz' is not known; `cognn data list` shows all names$"):
+        registry.load("xyz")
+
+
+def test_origin_without_mirror() -> None:
+    assert registry.origin(registry.entry("questions")) == "network"
+    assert registry.origin(registry.entry("roman-empire-glove")) == "nowhere"
+
+
+def test_names() -> None:
+    assert len(registry.NAMES) == 21
+    assert all(name == name.lower() and "_" not in name for name in registry.NAMES)
+    assert all(entry.description and "\n" not in entry.description for entry in registry.ENTRIES.values())
+
+
+def test_the_catalogue_alone_needs_no_torch() -> None:
+    """``cognn data list`` has only names to show."""
+    path = Path(registry.__file__).with_name("catalogue.py")
+    code = (
+        "import importlib.util as u, sys\n"
+        f"spec = u.spec_from_file_location('catalogue', {str(path)!r})\n"
+        "module = sys.modules['catalogue'] = u.module_from_spec(spec)\n"
+        "spec.loader.exec_module(module)\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_root_neighbors_is_one_graph_with_targets_at_roots() -> None:
+    dataset = as_dataset(num_trees=20)
+    (split,) = dataset.splits
+    assert [len(part) for part in (split.train, split.val, split.test)] == [20, 20, 20]
+    for name, roots in (("train", split.train), ("val", split.val), ("test", split.test)):
+        trees = root_neighbors(name, 20)
+        torch.testing.assert_close(dataset.y[roots], torch.cat([tree.y for tree in trees]))
+        assert torch.equal(dataset.x[roots], torch.stack([tree.x[0] for tree in trees]))
+    into_root, keep = root_edges(dataset.graphs[0].edge_index, torch.cat([split.train, split.val]), dataset.num_nodes)
+    sender, receiver = dataset.graphs[0].edge_index[:, into_root & keep]
+    total = torch.zeros(dataset.num_nodes, 5).index_add(0, receiver, dataset.x[sender])
+    count = torch.bincount(receiver, minlength=dataset.num_nodes)[:, None]
+    torch.testing.assert_close((total / count)[split.val], dataset.y[split.val])
+    assert dataset.y.isfinite().any(1).sum() == 60

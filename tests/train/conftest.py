@@ -1,0 +1,54 @@
+"""Small datasets of every kind of task, made on the spot."""
+
+import pytest
+import torch
+
+from cognn import Graph
+from cognn.data.dataset import Dataset, Split, Task
+
+KINDS = {
+    "binary": ("roc_auc", 1),
+    "multiclass": ("accuracy", 3),
+    "multilabel": ("average_precision", 2),
+    "regression": ("mae", 2),
+}
+
+
+def targets(kind: str, count: int, rng: torch.Generator) -> torch.Tensor:
+    if kind == "binary":
+        return torch.randint(2, (count,), generator=rng).float()
+    if kind == "multiclass":
+        return torch.randint(3, (count,), generator=rng)
+    if kind == "multilabel":
+        return torch.randint(2, (count, 2), generator=rng).float()
+    return torch.randn(count, 2, generator=rng)
+
+
+def make_dataset(level: str, kind: str, edges: bool = False, loops: bool = True) -> Dataset:
+    rng = torch.Generator().manual_seed(3)
+    sizes = [60] if level == "node" else torch.randint(3, 9, (40,), generator=rng).tolist()
+    graphs = []
+    for n in sizes:
+        edge_index = torch.randint(n, (2, 4 * n), generator=rng)
+        edge_index = edge_index if loops else edge_index[:, edge_index[0] != edge_index[1]]
+        graphs.append(Graph(edge_index, n))
+    items = sum(sizes) if level == "node" else len(sizes)
+    order = torch.randperm(items, generator=rng)
+    a, b = items // 2, items * 3 // 4
+    splits = [Split(order[:a], order[a:b], order[b:]), Split(order[b:], order[:a], order[a:b])]
+    metric, outputs = KINDS[kind]
+    num_edges = sum(graph.num_edges for graph in graphs)
+    return Dataset(
+        name="toy",
+        task=Task(level, kind, outputs, metric),
+        x=torch.randn(sum(sizes), 4, generator=rng),
+        y=targets(kind, items, rng),
+        graphs=graphs,
+        splits=splits,
+        edge_attr=torch.randn(num_edges, 2, generator=rng) if edges else None,
+    )
+
+
+@pytest.fixture(params=["node", "graph"])
+def level(request) -> str:
+    return request.param

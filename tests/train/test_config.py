@@ -1,0 +1,102 @@
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cognn.train.config import Config, ConfigError, from_mapping, load
+
+
+def test_round_trip(tmp_path) -> None:
+    config = Config()
+    config.data.dataset, config.data.directed = 'a "strange"\\name\n', True
+    config.model.dropout, config.train.lr, config.train.schedule = 0.0, 1e-5, "cosine"
+    path = tmp_path / "config.toml"
+    path.write_text(config.to_toml())
+    assert load(path) == config
+
+
+def test_recipes_overlay_what_is_there(tmp_path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text('[about]\nfound = "by hand"\n[model]\nenv = "sum"\n[train]\nlr = 1\n')
+    base = Config()
+    base.model.num_layers = 9
+    config = load(path, base)
+    assert (config.model.env, config.model.num_layers, config.train.lr) == ("sum", 9, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"modell": {}}, "unknown section 'modell'; known are data, model, train, about"),
+        ({"model": 3}, "unknown section 'model'"),
+        ({"model": {"enf": "sum"}}, "unknown option model.enf; known are model, env"),
+        ({"model": {"num_layers": "4"}}, "model.num_layers: expected int, got '4'"),
+        ({"model": {"num_layers": True}}, "model.num_layers: expected int, got True"),
+        ({"train": {"schedule": "linear"}}, "train.schedule: expected one of constant, step, cosine, got 'linear'"),
+        ({"data": {"directed": "yes"}}, "data.directed: expected true or false, got 'yes'"),
+    ],
+)
+def test_bad_recipes_get_one_line(document, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(document, "r.toml")
+    assert str(caught.value).startswith("r.toml: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "value"),
+    [
+        ("train", "epochs", 0),
+        ("train", "lr", 0.0),
+        ("train", "lr", float("nan")),
+        ("train", "eval_every", 0),
+        ("train", "batch_size", 0),
+        ("train", "warmup_epochs", 1000),
+        ("train", "clip", -1.0),
+        ("model", "hidden_channels", 0),
+        ("model", "dropout", 1.0),
+        ("model", "temperature", "cold"),
+        ("model", "temperature", "0"),
+    ],
+)
+def test_nonsense_is_refused_by_name(section: str, name: str, value) -> None:
+    config = Config()
+    setattr(getattr(config, section), name, value)
+    with pytest.raises(ConfigError, match=f"^{name}: expected"):
+        config.check()
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["data", "model", "train", "x"]),
+        st.one_of(
+            st.integers(),
+            st.text(),
+            st.dictionaries(
+                st.sampled_from(["env", "lr", "epochs", "directed", "q"]),
+                st.one_of(st.integers(), st.text(), st.booleans(), st.floats(), st.lists(st.integers())),
+            ),
+        ),
+        max_size=3,
+    )
+)
+def test_whatever_a_recipe_holds_only_config_errors_come_out(document) -> None:
+    with suppress(ConfigError):
+        from_mapping(document, "r.toml")
+
+
+@given(st.binary(max_size=200))
+def test_files_that_are_no_recipes(tmp_path_factory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzz.toml"
+    path.write_bytes(content)
+    with suppress(ConfigError):
+        load(path)
+
+
+def test_the_config_does_not_need_torch() -> None:
+    code = "import sys, cognn.train.config, cognn.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,261 @@
+import json
+import math
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from cognn.data.batches import Batches
+from cognn.graph import Graph
+from cognn.train import loop, run
+from cognn.train.checkpoint import load_tensors
+from cognn.train.config import Config
+from cognn.train.errors import Interrupted, RunError
+from cognn.train.fit import make_config
+from cognn.train.loop import learning_rate
+from tests.train.conftest import KINDS, make_dataset
+
+
+def small(**options) -> Config:
+    return make_config(
+        **{"hidden_channels": 8, "num_layers": 2, "epochs": 6, "batch_size": 8, "dataset": "toy", **options}
+    )
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_tensors(folder / "split-0" / "last" / "state.safetensors")[0]
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_batches_equal_graphs_joined_anew(loops: bool) -> None:
+    dataset = make_dataset("graph", "binary", edges=True, loops=loops)
+    batches, starts, edge_starts = Batches(dataset), [0], [0]
+    for graph in dataset.graphs:
+        starts.append(starts[-1] + graph.num_nodes)
+        edge_starts.append(edge_starts[-1] + graph.num_edges)
+    for items in (torch.tensor([3]), torch.tensor([5, 0, 39, 7]), torch.arange(40), torch.tensor([2, 2])):
+        got = batches.take(items)
+        fresh = Graph.cat([dataset.graphs[i] for i in items])
+        for one, other in ((got.graph, fresh), (got.graph.loopless, fresh.loopless)):
+            for name in (
+                "in_ptr",
+                "in_sender",
+                "in_receiver",
+                "in_edge",
+                "out_ptr",
+                "out_receiver",
+                "out_slot",
+                "ones",
+            ):
+                assert torch.equal(getattr(one, name), getattr(other, name)), name
+        assert torch.equal(got.graph.edge_index, fresh.edge_index)
+        assert torch.equal(got.graph.batch, fresh.batch)
+        assert got.graph.num_graphs == len(items)
+        assert torch.equal(got.x, torch.cat([dataset.x[starts[i] : starts[i + 1]] for i in items]))
+        attr = torch.cat([dataset.edge_attr[edge_starts[i] : edge_starts[i + 1]] for i in items])
+        assert torch.equal(got.edge_attr, attr)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_trains_and_sums_up(level: str, kind: str, tmp_path) -> None:
+    dataset = make_dataset(level, kind, edges=True)
+    dataset.y[0] = -1 if kind == "multiclass" else float("nan")  # an item without a target
+    config = small()
+    run.begin(config, tmp_path, dataset)
+    summary = run.train(tmp_path, dataset=dataset)
+    assert summary["metric"] == KINDS[kind][0]
+    assert [result["split"] for result in summary["splits"]] == [0, 1]
+    for index in (0, 1):
+        lines = [json.loads(line) for line in (tmp_path / f"split-{index}" / "metrics.jsonl").read_text().splitlines()]
+        assert [line["epoch"] for line in lines] == list(range(1, 7))
+        assert all(math.isfinite(line["loss"]) for line in lines)
+        best = (min if kind == "regression" else max)(lines, key=lambda line: line["val"])
+        assert summary["splits"][index]["best_epoch"] == best["epoch"]
+        assert summary["splits"][index]["test"] == best["test"]
+    tests = torch.tensor([result["test"] for result in summary["splits"]], dtype=torch.float64)
+    assert summary["test"]["mean"] == pytest.approx(tests.mean().item())
+    assert summary["test"]["std"] == pytest.approx(tests.std().item())
+
+
+def test_learning_actually_happens(tmp_path) -> None:
+    dataset = make_dataset("node", "multiclass")
+    dataset.x = torch.nn.functional.one_hot(dataset.y, 4).float()
+    run.begin(small(epochs=60, lr=0.01, splits="0"), tmp_path, dataset)
+    assert run.train(tmp_path, dataset=dataset)["test"]["mean"] > 0.9
+
+
+def test_schedules_step_by_epoch() -> None:
+    rates = lambda **kwargs: [learning_rate(small(lr=1.0, epochs=10, **kwargs).train, e) for e in range(10)]  # noqa: E731
+    assert rates() == [1.0] * 10
+    assert rates(schedule="step", step_size=4, gamma=0.5) == [1.0] * 4 + [0.5] * 4 + [0.25] * 2
+    cosine = rates(schedule="cosine", warmup_epochs=2)
+    assert cosine[:3] == pytest.approx([1 / 3, 2 / 3, 1.0])
+    assert cosine[2:] == sorted(cosine[2:], reverse=True)
+    assert cosine[-1] == pytest.approx((1 + math.cos(math.pi * 7 / 8)) / 2)
+
+
+def test_the_test_labels_decide_nothing(tmp_path) -> None:
+    states = []
+    for change in (False, True):
+        dataset = make_dataset("node", "binary")
+        if change:
+            test = dataset.splits[0].test
+            dataset.y[test] = 1 - dataset.y[test]
+        folder = tmp_path / str(change)
+        run.begin(small(splits="0"), folder, dataset)
+        result = run.train(folder, dataset=dataset)["splits"][0]
+        states.append((weights(folder), result["best_epoch"], result["val"]))
+    assert same(states[0][0], states[1][0])
+    assert states[0][1:] == states[1][1:]
+
+
+def test_early_stopping_and_evaluation_every_few_epochs(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(epochs=200, patience=10, eval_every=5, splits="0", lr=0.05), tmp_path, dataset)
+    result = run.train(tmp_path, dataset=dataset)["splits"][0]
+    assert result["epochs"] - result["best_epoch"] == 10
+    assert result["best_epoch"] % 5 == 0
+    assert result["epochs"] < 200
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, tmp_path, monkeypatch) -> None:
+    dataset, config = make_dataset(level, kind), small(epochs=12, splits="0", schedule="cosine")
+    whole = tmp_path / "whole"
+    run.begin(config, whole, dataset)
+    run.train(whole, dataset=dataset)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+
+    class Stop(Exception):
+        pass
+
+    for stop_at in (1, 4, 11):
+        folder = tmp_path / f"stopped-{stop_at}"
+        run.begin(config, folder, dataset)
+
+        def stop(split, line, best, best_epoch, at=stop_at) -> None:
+            if line.epoch == at:
+                raise Stop
+
+        with pytest.raises(Stop):
+            run.train(folder, dataset=dataset, report=stop)
+        torch.manual_seed(99)
+        torch.rand(7)
+        run.train(folder, dataset=dataset)
+        assert same(weights(folder), weights(whole))
+        lines = [(folder / "split-0" / "metrics.jsonl").read_text() for folder in (folder, whole)]
+        cut = [
+            [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in text.splitlines()]
+            for text in lines
+        ]
+        assert cut[0] == cut[1]
+
+
+def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
+    dataset, config = make_dataset("graph", "binary"), small(epochs=400, splits="0")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        run.begin(config, folder, dataset)
+    run.train(whole, dataset=dataset)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)  # so that many a kill falls into the writing of a state
+    rng = torch.Generator().manual_seed(0)
+    log = killed / "split-0" / "metrics.jsonl"
+    for kill in range(20):
+        child = os.fork()
+        if child == 0:  # one thread only, so a fork is a fair copy of a fresh process
+            run.train(killed, dataset=dataset)
+            os._exit(0)
+        before = log.stat().st_size if log.exists() else -1
+        while (log.stat().st_size if log.exists() else -1) == before and os.waitpid(child, os.WNOHANG)[0] == 0:
+            time.sleep(0.001)
+        time.sleep(0.05 * float(torch.rand((), generator=rng)))
+        assert not (killed / "split-0" / "result.json").exists(), f"done before kill {kill}: train longer"
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    run.train(killed, dataset=dataset)
+    assert same(weights(killed), weights(whole))
+    best = [load_tensors(folder / "split-0" / "best.safetensors")[0] for folder in (whole, killed)]
+    assert same(*best)
+
+
+def test_ctrl_c_saves_and_goes_on(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(epochs=30, splits="0"), tmp_path / "a", dataset)
+    run.train(tmp_path / "a", dataset=dataset)
+    run.begin(small(epochs=30, splits="0"), tmp_path / "b", dataset)
+
+    def interrupt(split, line, best, best_epoch) -> None:
+        if line.epoch == 7:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        run.train(tmp_path / "b", dataset=dataset, report=interrupt)
+    assert json.loads((tmp_path / "b/split-0/metrics.jsonl").read_text().splitlines()[-1])["epoch"] == 7
+    run.train(tmp_path / "b", dataset=dataset)
+    assert same(weights(tmp_path / "a"), weights(tmp_path / "b"))
+
+
+def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(splits="0"), tmp_path, dataset)
+    with pytest.raises(RunError, match="holds a run already; go on with --resume"):
+        run.begin(small(), tmp_path, dataset)
+    run.train(tmp_path, dataset=dataset)
+    (tmp_path / "split-0" / "result.json").unlink()
+    state = tmp_path / "split-0" / "last" / "state.safetensors"
+    good = state.read_bytes()
+
+    changed = make_dataset("node", "binary")
+    changed.x[0, 0] += 1
+    with pytest.raises(RunError, match="the dataset has changed since this run began"):
+        run.train(tmp_path, dataset=changed)
+    text = (tmp_path / "config.toml").read_text()
+    (tmp_path / "config.toml").write_text(text.replace("num_layers = 2", "num_layers = 3"))
+    with pytest.raises(RunError, match="this run has num_layers=2, not 3"):
+        run.train(tmp_path, dataset=dataset)
+    (tmp_path / "config.toml").write_text(text)
+    for damage in (good[:100], b"", b"not a checkpoint at all", good[:-20]):
+        state.write_bytes(damage)
+        with pytest.raises(RunError, match="damaged or not a checkpoint"):
+            run.train(tmp_path, dataset=dataset)
+        assert state.read_bytes() == damage
+    state.write_bytes(good)
+    run.train(tmp_path, dataset=dataset)
+
+
+def test_a_full_disk_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(splits="0"), tmp_path, dataset)
+    run.train(tmp_path, dataset=dataset)
+    state = tmp_path / "split-0" / "last" / "state.safetensors"
+    good = state.read_bytes()
+    from cognn.train import checkpoint
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    with pytest.raises(RunError, match=r"could not be written .No space left on device."):
+        checkpoint.write(state, b"half a state")
+    assert state.read_bytes() == good
+    assert [path.name for path in state.parent.iterdir()] == ["state.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", [0, 1, 2]), ("1", [1]), ("0-1", [0, 1]), ("2,0", [0, 2]), ("0-1,1-2", [0, 1, 2])]
+)
+def test_splits(text: str, expected: list[int]) -> None:
+    assert run.parse_splits(text, 3) == expected
+
+
+@pytest.mark.parametrize("text", ["3", "0-3", "a", "1-b", "-1", ",", "2-1"])
+def test_bad_splits(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^splits: "):
+        run.parse_splits(text, 3)
