@@ -89,8 +89,15 @@ class DataInfo:
 
 
 def _parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> Any:
+    # `--directed` and `--undirected` read better than `--directed True`.
+    words = list(arguments)
+    for i, word in enumerate(words):
+        if word == "--undirected":
+            words[i : i + 1] = ["--directed", "False"]
+        elif word == "--directed" and words[i + 1 : i + 2] not in (["True"], ["False"]):
+            words[i : i + 1] = ["--directed", "True"]
     options = {} if default is None else {"default": default}
-    return tyro.cli(kind, args=arguments, prog=prog, config=(tyro.conf.OmitArgPrefixes,), **options)
+    return tyro.cli(kind, args=words, prog=prog, config=(tyro.conf.OmitArgPrefixes,), **options)
 
 
 def train(arguments: list[str]) -> int:

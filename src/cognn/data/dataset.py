@@ -66,6 +66,8 @@ class Dataset:
     """Number of values of each categorical edge feature."""
     node_categories: tuple[int, ...] | None = None
     """Number of values of the first columns of ``x`` where those are categories to be embedded (atoms), else None."""
+    sign_columns: tuple[int, int] | None = None
+    """First and number of the columns of ``x`` whose signs mean nothing (Laplacian eigenvectors)."""
     class_names: list[str] | None = None
     """What the classes or labels are called, in the order of the outputs."""
     item_ids: list[str] | None = None

@@ -1,6 +1,9 @@
 """Your own files as a dataset, and a new graph for a model that was trained on such files."""
 
 from pathlib import Path
+from typing import NamedTuple
+
+from torch import Tensor
 
 from cognn.data.arrays import load_npz, npz_with_schema
 from cognn.data.assemble import assemble
@@ -19,6 +22,20 @@ from cognn.train.config import DataConfig
 
 __all__ = ["from_pyg", "is_own", "load_files", "load_with_schema"]
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz", ".graphml")
+
+
+class _Parts(NamedTuple):
+    """A graph that needs its tables no more, so that their memory is free while it is sorted."""
+
+    x: Tensor
+    edge_attr: Tensor | None
+    edge_index: Tensor
+    node_graph: Tensor | None
+    num_graphs: int
+    item_ids: list[str] | None
+    schema: Schema
+    targets: Targets
+    splits: list[Split]
 
 
 def is_own(name: str) -> bool:
@@ -44,6 +61,10 @@ def load_files(config: DataConfig) -> Dataset:
     """
     if Path(config.dataset).suffix.lower() == ".npz":
         return load_npz(config)
+    return _dataset(config.dataset, _read(config))
+
+
+def _read(config: DataConfig) -> _Parts:
     tables = open_tables(config.dataset, config.edges, config.graphs)
     roles = find_roles(tables, config)
     if not roles.targets:
@@ -59,7 +80,7 @@ def load_files(config: DataConfig) -> Dataset:
         splits = column_splits(links.items, roles.splits, items)
     else:
         splits = random_splits(items, config.random_splits, config.data_seed)
-    return _dataset(Path(config.dataset).stem, tables, schema, links, targets, splits)
+    return _parts(tables, schema, links, targets, splits)
 
 
 def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "") -> Dataset:
@@ -73,6 +94,10 @@ def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "
     """
     if Path(path).suffix.lower() == ".npz" or schema.source == "arrays":
         return npz_with_schema(schema, path)
+    return _dataset(path, _read_with_schema(schema, path, edges, graphs))
+
+
+def _read_with_schema(schema: Schema, path: str, edges: str, graphs: str) -> _Parts:
     tables = open_tables(path, edges, graphs)
     roles = known_roles(tables, schema)
     require_columns(tables.nodes, schema.nodes)
@@ -80,7 +105,7 @@ def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "
     links = link(tables, roles)
     refuse_unknown(tables, roles, links)
     y = missing_targets(schema.task, links.items.num_rows)
-    return _dataset(Path(path).stem, tables, schema, links, Targets(y, schema.task, schema.class_names or []), [])
+    return _parts(tables, schema, links, Targets(y, schema.task, schema.class_names or []), [])
 
 
 def said(config: DataConfig, tables: Tables) -> bool:
@@ -123,21 +148,28 @@ def make_schema(tables: Tables, roles: Roles, config: DataConfig, directed: bool
     )
 
 
-def _dataset(name: str, tables: Tables, schema: Schema, links: Links, targets: Targets, splits: list[Split]) -> Dataset:
+def _parts(tables: Tables, schema: Schema, links: Links, targets: Targets, splits: list[Split]) -> _Parts:
     x = node_features(tables.nodes, schema.nodes)
     attr = edge_features(tables.edges, schema.edges)
-    ends, node_graph, num_graphs, ids = links.edge_index, links.node_graph, links.num_graphs, links.item_ids
-    structure = assemble(ends, x.size(0), schema.directed, attr, node_graph, num_graphs)
+    ends, node_graph, num_graphs = links.edge_index, links.node_graph, links.num_graphs
+    return _Parts(x, attr, ends, node_graph, num_graphs, links.item_ids, schema, targets, splits)
+
+
+def _dataset(path: str, parts: _Parts) -> Dataset:
+    x, schema = parts.x, parts.schema
+    graphs, attr, order = assemble(
+        parts.edge_index, x.size(0), schema.directed, parts.edge_attr, parts.node_graph, parts.num_graphs
+    )
     return Dataset(
-        name=name,
-        task=targets.task,
-        x=x if structure.node_order is None else x[structure.node_order],
-        y=targets.y,
-        graphs=structure.graphs,
-        splits=splits,
-        edge_attr=structure.edge_attr,
+        name=Path(path).stem,
+        task=schema.task,
+        x=x if order is None else x[order],
+        y=parts.targets.y,
+        graphs=graphs,
+        splits=parts.splits,
+        edge_attr=attr,
         edge_categories=None if schema.edge_categories is None else tuple(schema.edge_categories),
-        class_names=targets.class_names,
-        item_ids=ids,
+        class_names=schema.class_names,
+        item_ids=parts.item_ids,
         schema=schema,
     )

@@ -8,8 +8,10 @@ from cognn.data.errors import DataError
 from cognn.data.guard import shorten
 from cognn.data.tables import Table
 
-CHUNK = 1 << 21
+CHUNK = 1 << 22
 """Ids that are looked up at once, which bounds the memory of the search."""
+PROBE = 1000
+"""Rows that are looked at before all of a column is converted."""
 
 
 class Ids:
@@ -76,6 +78,8 @@ def _keys(table: Table, column: str) -> pl.Series:
     if kind in (pl.Categorical, pl.Enum):
         cells, kind = cells.cast(pl.String), pl.String()
     if kind == pl.String:
+        if cells.head(PROBE).cast(pl.Int64, strict=False).null_count() > cells.head(PROBE).null_count():
+            return cells
         whole = cells.cast(pl.Int64, strict=False)
         plain = whole.null_count() == cells.null_count() and (whole.cast(pl.String) == cells).all()
         return whole if plain else cells

@@ -109,7 +109,7 @@ def show_check(config: DataConfig) -> int:
 
     report = check(config)
     Console().print(report)
-    return 0
+    return 0 if report.ok else 2
 
 
 def _number(value: Any) -> str:

@@ -14,12 +14,15 @@ from cognn.train.config import ConfigError, ModelConfig
 class Encoded(nn.Module):
     """A model behind an encoder of categorical node features, such as atoms."""
 
-    def __init__(self, encoder: nn.Module, model: nn.Module) -> None:
+    def __init__(self, encoder: nn.Module, model: nn.Module, flip: nn.Module | None = None) -> None:
         super().__init__()
-        self.encoder, self.model = encoder, model
+        self.flip, self.encoder, self.model = flip, encoder, model
 
     def forward(self, x: Tensor, edge_index: Tensor | Graph, *args: Any, **options: Any) -> Any:
         """As the model, for encoded features."""
+        if self.flip is not None:
+            graph = edge_index if isinstance(edge_index, Graph) else None
+            x = self.flip(x, graph.batch, graph.num_graphs) if graph is not None else self.flip(x)
         return self.model(self.encoder(x), edge_index, *args, **options)
 
 
@@ -31,7 +34,8 @@ def cooperative(model: nn.Module) -> CoGNN | None:
 
 def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     """The network that ``config`` describes, sized for ``dataset``."""
-    task, edges = dataset.task, {"edge_dim": dataset.edge_dim, "edge_categories": dataset.edge_categories}
+    task = dataset.task
+    edges: dict[str, Any] = {"edge_dim": dataset.edge_dim, "edge_categories": dataset.edge_categories}
     in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
     pool = config.pool if task.level == "graph" else None
     try:
@@ -66,10 +70,11 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
         raise ConfigError(str(error)) from None
     if dataset.node_categories is None:
         return model
-    from cognn.encoders import CategoricalEncoder
+    from cognn.encoders import CategoricalEncoder, SignFlip
 
     continuous = dataset.x.size(1) - len(dataset.node_categories)
-    return Encoded(CategoricalEncoder(dataset.node_categories, config.hidden_channels, continuous), model)
+    encoder = CategoricalEncoder(dataset.node_categories, config.hidden_channels, continuous)
+    return Encoded(encoder, model, SignFlip(*dataset.sign_columns) if dataset.sign_columns else None)
 
 
 def num_parameters(model: nn.Module) -> int:

@@ -48,6 +48,8 @@ class DataConfig:
     """Columns of numbers that are names, joined by commas; words always are."""
     fill: Literal["refuse", "mean", "zero"] = "refuse"
     """What stands in for a missing feature; a missing category is then no category."""
+    encoding: Literal["none", "laplacian", "random-walk"] = "none"
+    """Encodings of where a node stands, appended to its features (peptides-func)."""
     splits: str = ""
     """Which splits or folds to run: "0", "0-9", "0,2,5"; by default all."""
     data_seed: int = 0

@@ -106,7 +106,7 @@ def fit(
     elif isinstance(data, Dataset):
         dataset = data
     else:
-        from cognn.data.files import from_pyg
+        from cognn.data.memory import from_pyg
 
         dataset = from_pyg(data)
     if not isinstance(data, str | Path):

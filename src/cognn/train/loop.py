@@ -133,7 +133,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
     split = {name: part.to(fabric.device) for name, part in split.items()}
 
     state, sign = folder / "last" / "state.safetensors", 1 if task.higher_is_better else -1
-    progress = {"epoch": 0, "best_epoch": 0, "best": None, "scores": None, "seconds": 0.0, "metrics": 0}
+    progress: dict[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "scores": None, "seconds": 0.0, "metrics": 0}
     identity = {"config": asdict(config.model) | asdict(config.train), "data": data, "split": index}
     best_weights: dict[str, Tensor] = {}
     if state.exists():

@@ -1,5 +1,7 @@
 """Losses and scores, by the kind of task."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
@@ -53,9 +55,9 @@ def score(task: Task, out: Tensor, y: Tensor) -> float:
         several = multiclass_auroc if task.metric == "roc_auc" else multiclass_average_precision
         return float(several(out.softmax(-1), y, k, validate_args=False))
     target = torch.nan_to_num(y, nan=-1).long()
-    labels = {
+    labels: dict[str, Any] = {
         "accuracy": multilabel_accuracy,
         "roc_auc": multilabel_auroc,
         "average_precision": multilabel_average_precision,
-    }[task.metric]
-    return float(labels(out.sigmoid(), target, k, ignore_index=-1, validate_args=False))
+    }
+    return float(labels[task.metric](out.sigmoid(), target, k, ignore_index=-1, validate_args=False))

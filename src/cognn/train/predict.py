@@ -63,7 +63,7 @@ def _new_graph(fitted: Fitted, graph: str, edges: str) -> Dataset:
     schema = fitted.folder / "schema.json"
     if not schema.exists():
         raise RunError(f"{fitted.folder}: trained on a known dataset; a new graph needs a run on your own files")
+    from cognn.data.files import load_with_schema
     from cognn.data.schema import Schema
-    from cognn.data.tables import load_with_schema
 
     return load_with_schema(Schema.from_json(schema.read_text(encoding="utf-8")), graph, edges)

@@ -25,10 +25,20 @@ def load_data(config: DataConfig) -> Dataset:
     """The dataset that a config names, or the user's own files."""
     if not config.dataset:
         raise ConfigError("dataset: missing; give a name (cognn data list) or your own files")
-    if config.edges or Path(config.dataset).exists():
-        from cognn.data.files import load_files
+    from cognn.data.files import is_own, load_files
 
+    if config.edges or is_own(config.dataset):
         return load_files(config)
+    if config.encoding != "none":
+        if config.dataset != "peptides-func":
+            raise ConfigError(f"encoding: {config.encoding!r} is for peptides-func, not for {config.dataset}")
+        from cognn.data import peptides
+
+        dataset = peptides.load(config.encoding)
+        columns = dataset.x.size(1) - len(dataset.node_categories or ())
+        if config.encoding == "laplacian":
+            dataset.sign_columns = (dataset.x.size(1) - columns, columns)
+        return dataset
     from cognn.data.registry import load as load_known
 
     return load_known(config.dataset, config.data_seed)
@@ -99,7 +109,8 @@ def _in_parallel(out: Path, left: list[int], jobs: int, report: Report | None) -
     """Every split in a process of its own, ``jobs`` at once, the cores shared out among them."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    waiting, running, offsets = list(left), {}, dict.fromkeys(left, 0)
+    waiting, offsets = list(left), dict.fromkeys(left, 0)
+    running: dict[int, subprocess.Popen[str]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -111,7 +122,7 @@ def _in_parallel(out: Path, left: list[int], jobs: int, report: Report | None) -
                 offsets[index] = _follow(out, index, offsets[index], report)
                 if process.poll() is not None:
                     del running[index]
-                    message = (process.stderr.read() if process.stderr else "").strip().splitlines()
+                    message = process.communicate()[1].strip().splitlines()
                     if process.returncode:
                         raise RunError(f"split {index}: {message[-1] if message else 'its process died'}")
     except KeyboardInterrupt:
@@ -120,7 +131,7 @@ def _in_parallel(out: Path, left: list[int], jobs: int, report: Report | None) -
         for process in running.values():
             process.terminate()
         for process in running.values():
-            process.wait()
+            process.communicate()
 
 
 def _follow(out: Path, index: int, offset: int, report: Report | None) -> int:

@@ -43,9 +43,11 @@ class Plan:
 
     def write(self, folder: Path) -> None:
         """Begin a study, or see that the one in the folder is this one."""
-        path, own = folder / "study.json", {"format": FORMAT} | asdict(self)
+        path, own = folder / "study.json", asdict(self)
         if not path.exists():
-            return write_json(path, own)
+            # What is not said has no value to write, as in a recipe.
+            config = {s: {k: v for k, v in values.items() if v is not None} for s, values in own["config"].items()}
+            return write_json(path, {"format": FORMAT} | own | {"config": config})
         found = asdict(read_plan(folder))
         if found["data"] != self.data or found["name"] != self.name:
             raise RunError(f"{folder}: the dataset has changed since this study began; start a new one with --out")

@@ -1,0 +1,250 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from cognn.data.dataset import Dataset
+from cognn.data.registry import NAMES
+from cognn.train import run
+from cognn.train.checkpoint import read_json
+from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig, load
+from cognn.train.errors import Interrupted, RunError
+from cognn.train.loop import Epoch
+from cognn.train.spaces import GENERAL, SPACES, grid_size, read_space, search_space
+from cognn.train.tune_options import TuneOptions, given
+from tests.train.conftest import make_dataset
+
+pytest.importorskip("optuna")
+
+from cognn.train import tune as module
+from cognn.train.study import alone
+from cognn.train.tune import hide_test, tune
+
+
+def options(folder: Path, space: str = 'lr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 8]', **more) -> TuneOptions:
+    path = folder.with_suffix(".space.toml")
+    path.write_text(space)
+    train = {"epochs": 8, "batch_size": 8} | more.pop("train", {})
+    model = ModelConfig(
+        num_layers=2, action_layers=2, action_channels=4, env="sum", action="mean", tau0=0.2, dropout=0.1
+    )
+    defaults = {"trials": 4, "startup_trials": 2, "model": model, "train": TrainConfig(**train)}
+    return TuneOptions("toy", space=path, out=folder, **defaults | more)
+
+
+def states(folder: Path) -> list[str]:
+    import optuna
+
+    trials = optuna.load_study(study_name="cognn", storage=f"sqlite:///{folder}/study.db").trials
+    return [trial.state.name for trial in trials]
+
+
+def test_study_makes_a_recipe_that_trains_and_goes_on(tmp_path: Path) -> None:
+    dataset, lines = make_dataset("node", "multiclass"), []
+    result = tune(options(tmp_path / "study"), lines.append, dataset)
+    assert len(lines) == 4
+    assert sum(result["trials"].values()) == 4
+    best = result["best"][0]
+    recipe = load(result["recipe"])
+    assert recipe.train.lr == best["options"]["lr"]
+    assert recipe.model.hidden_channels == best["options"]["hidden_channels"]
+    assert (recipe.model.env, recipe.data.splits, recipe.train.epochs) == ("sum", "", 8)
+    run.begin(recipe, tmp_path / "run", dataset)
+    assert run.train(tmp_path / "run", dataset=dataset)["splits"][0]["val"] == best["val"]
+
+    assert tune(options(tmp_path / "study"), lines.append, dataset) == result
+    assert len(lines) == 4
+    again = tune(TuneOptions(resume=tmp_path / "study", trials=6), lines.append, dataset)
+    assert sum(again["trials"].values()) == 6
+    assert again["best"][0]["val"] >= best["val"]
+    assert again == read_json(tmp_path / "study" / "tune.json")
+    assert not list((tmp_path / "study").rglob("*.safetensors"))
+
+
+def test_other_searches_are_refused(tmp_path: Path) -> None:
+    dataset, folder = make_dataset("graph", "regression"), tmp_path / "study"
+    tune(options(folder, trials=1), None, dataset)
+    with pytest.raises(RunError, match="dataset has changed"):
+        tune(options(folder), None, replace(dataset, x=dataset.x + 1))
+    with pytest.raises(RunError, match=r"search space of hidden_channels \[4, 8\], not \[4, 16\]"):
+        tune(options(folder, 'lr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 16]'), None, dataset)
+    with pytest.raises(RunError, match="epochs 8, not 9"):
+        tune(options(folder, train={"epochs": 9}), None, dataset)
+    with pytest.raises(RunError, match="not a study"):
+        tune(TuneOptions(resume=tmp_path), None, dataset)
+    with alone(folder), pytest.raises(RunError, match="another process"):
+        tune(options(folder), None, dataset)
+    (folder / "study.db").write_bytes(b"not a database" * 99)
+    with pytest.raises(RunError, match=r"study.db: the study's store cannot be used"):
+        tune(options(folder), None, dataset)
+    (folder / "study.json").write_text("[]")
+    with pytest.raises(RunError, match="not a study of this version"):
+        tune(options(folder), None, dataset)
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "multilabel", "regression"])
+def test_choice_knows_no_test_targets(kind: str, tmp_path: Path) -> None:
+    dataset = make_dataset("node", kind)
+    hidden, split = hide_test(dataset, 1), dataset.splits[1]
+    assert len(hidden.labelled(torch.arange(60))) == len(split.train) + len(split.val)
+    assert len(hidden.splits[1].test) == 0
+    y = dataset.y.clone()
+    y[dataset.splits[0].test] = y[dataset.splits[0].test].flip(0) if kind == "regression" else 1
+    other = replace(dataset, y=y)
+    assert not torch.equal(other.y, dataset.y)
+    found = [tune(options(tmp_path / f"{i}"), None, data) for i, data in enumerate((dataset, other))]
+    assert found[0]["best"] == found[1]["best"]
+    metrics = (tmp_path / "0" / "trials" / "0000" / "split-0" / "metrics.jsonl").read_text().splitlines()
+    assert all('"test": NaN' in line for line in metrics)
+
+
+def test_hopeless_trials_are_stopped_and_diverging_ones_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def curve(config: Config, data: Dataset, index: int, folder: Path, _: str, watch) -> dict[str, float]:
+        for epoch in range(1, config.train.epochs + 1):
+            watch(Epoch(epoch, 1.0, 0.1, 0.5, 0.5, 0.5, 1.0), config.train.lr, epoch)
+        return {"val": config.train.lr}
+
+    monkeypatch.setattr(module, "train_split", curve)
+    rates = "lr = [0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.04]\nhidden_channels = 8"
+    result = tune(options(tmp_path / "a", rates, trials=7, sampler="random"), None, make_dataset("node", "binary"))
+    assert result["trials"]["stopped early"] >= 1
+    assert result["best"][0]["val"] == 0.5
+    assert sum(result["trials"].values()) == 7  # the whole grid, each point once
+    kept = tune(options(tmp_path / "b", rates, trials=7, prune=False), None, make_dataset("node", "binary"))
+    assert kept["trials"] == {"finished": 7, "stopped early": 0, "failed": 0}
+    assert kept["importance"] == {"lr": 1.0}
+    monkeypatch.undo()
+    rates = "lr = [1e-2, 1e38]\noptimizer = 'adamw'\nweight_decay = 1e38\nhidden_channels = 8"
+    with pytest.raises(RunError, match="no trial of this study came to its end"):
+        tune(options(tmp_path / "c", rates, trials=2), None, make_dataset("node", "regression"))
+    assert states(tmp_path / "c") == ["FAIL", "FAIL"]
+
+
+def test_pruning_leaves_the_real_loop_cleanly(tmp_path: Path) -> None:
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    space = "lr = [0.03, 0.02, 0.025, 1e-9, 2e-9, 3e-9]\nhidden_channels = 8"
+    kind = options(tmp_path / "s", space, trials=6, startup_trials=1, train={"epochs": 20})
+    result = tune(kind, None, make_dataset("node", "regression"))
+    assert result["trials"]["stopped early"] >= 1
+    assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+
+
+def test_an_interrupted_trial_goes_on_by_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, real, calls = make_dataset("node", "binary"), module.train_split, []
+
+    def stops(config: Config, data: Dataset, index: int, *rest) -> dict[str, float]:
+        calls.append(index)
+        if len(calls) == 4:
+            raise Interrupted
+        return real(config, data, index, *rest)
+
+    monkeypatch.setattr(module, "train_split", stops)
+    kind = options(tmp_path / "s")
+    kind.data.splits = "0-1"
+    with pytest.raises(Interrupted):
+        tune(kind, None, dataset)
+    assert states(tmp_path / "s") == ["COMPLETE", "RUNNING"]
+    result = tune(kind, None, dataset)
+    assert calls[:6] == [0, 1, 0, 1, 1, 0]
+    whole = options(tmp_path / "t")
+    whole.data.splits = "0-1"
+    assert {t["trial"] for t in result["best"]} <= {0, 1, 2, 3}
+    first = {t["trial"]: t for t in tune(whole, None, dataset)["best"]}
+    assert all(first[t["trial"]] == t for t in result["best"] if t["trial"] < 2 and t["trial"] in first)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import torch
+from cognn.train.config import ModelConfig, TrainConfig
+from cognn.train.tune import tune
+from cognn.train.tune_options import TuneOptions
+
+torch.set_num_threads(1)
+tune(TuneOptions("cycles", trials=int(sys.argv[2]), workers=2, space=Path(sys.argv[3]), out=Path(sys.argv[1]),
+                 train=TrainConfig(epochs=30)))
+"""
+
+
+def test_two_workers_survive_kill(tmp_path: Path) -> None:
+    folder, space = tmp_path / "study", tmp_path / "space.toml"
+    space.write_text('lr = [1e-3, 1e-1, "log"]')
+    command = [sys.executable, "-c", SCRIPT, str(folder), "40", str(space)]
+    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    deadline = time.monotonic() + 120
+    while not (folder / "trials" / "0002").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert process.poll() is None
+    process.kill()
+    process.wait()
+    before = states(folder)
+    target = len(before) + 2
+    again = subprocess.run([*command[:4], str(target), str(space)], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    after = states(folder)
+    assert target <= len(after) < 40
+    assert set(after) <= {"COMPLETE", "PRUNED"}
+    assert not list(folder.glob("worker-*.log"))
+
+
+def test_spaces_are_valid_for_every_dataset() -> None:
+    assert set(SPACES) | {"long-range"} == set(NAMES)
+    for name in NAMES:
+        space, config = search_space(name, Config(), set())
+        assert space
+        assert all(len(values) > 1 for values in space.values())
+        assert config.train.epochs == SPACES.get(name, {"epochs": [1000]})["epochs"][0]
+    assert grid_size(search_space("imdb-multi", Config(), {"env", "action"})[0]) == 2
+    assert grid_size(GENERAL) is None
+    plain, _ = search_space("minesweeper", Config(model=ModelConfig(model="gcn")), {"model"})
+    assert set(plain) == {"num_layers", "hidden_channels", "lr"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lr = [", "not a readable TOML"),
+        ("splits = ['0', '1']", "splits cannot be searched"),
+        ("lr = [1e-2, 1e-3, 'log']", "two rising numbers"),
+        ("lr = [0.0, 1e-3, 'log']", "two rising numbers"),
+        ("env = ['sum', 'mean', 'log']", "two rising numbers"),
+        ("num_layers = [1.5, 3.0, 'linear']", "two rising numbers"),
+        ("lr = []", "different values"),
+        ("lr = [0.1, 0.1]", "different values"),
+        ("lr = [0.1, 'much']", "train.lr: expected float"),
+        ("norm = ['layer', 'loud']", "expected one of layer"),
+        ("dropout = [0.5, 1.5]", "dropout: expected a number below 1"),
+    ],
+)
+def test_bad_spaces_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "space.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        search_space("cora", Config(), set(), path)
+
+
+def test_options_given_are_not_searched(tmp_path: Path) -> None:
+    assert given(["cora", "--lr", "0.1", "--no-norm-first", "--epochs=3"]) == ("lr", "norm_first", "epochs")
+    assert TuneOptions(train=TrainConfig(lr=0.5)).fixed() == {"lr"}
+    (tmp_path / "space.toml").write_text("[model]\ntemperature = ['learned', 0.5]\nnum_layers = [2, 9, 'linear']")
+    assert read_space(tmp_path / "space.toml")["num_layers"] == [2, 9, "linear"]
+    space, config = search_space("cora", Config(train=TrainConfig(lr=0.5)), {"lr"}, tmp_path / "space.toml")
+    assert "lr" not in space
+    assert space["temperature"] == ["learned", "0.5"]
+    assert config.train.lr == 0.5
+    for wrong in (TuneOptions(trials=0), TuneOptions(workers=0), TuneOptions(prune_after=2.0)):
+        with pytest.raises(ConfigError):
+            wrong.check()
+
+
+def test_missing_optuna_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(RunError, match=r"pip install 'cognn\[tune\]'"):
+        tune(TuneOptions("cycles"))
