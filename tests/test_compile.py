@@ -27,6 +27,7 @@ def test_a_compiled_layer_has_no_graph_break_and_the_same_values_and_gradients(n
     torch.manual_seed(0)
     case, layer = random_case(0, layers=1, dtype=torch.float32), LAYERS[name](5, 12)
     compiled, graph, results = torch.compile(layer, backend=backend, fullgraph=True), Graph(case.edge_index, 9), []
+    torch.testing.assert_close(compiled(case.x, graph), layer(case.x, graph), rtol=1e-5, atol=1e-5)
     for run in (layer, compiled):
         gates = Gates(*(gate.requires_grad_() for gate in force(case.actions[0], torch.float32).gates))
         out = run(case.x, graph, gates)

@@ -289,6 +289,32 @@ def test_same_seed_same_training() -> None:
     assert all(torch.equal(a, b) for a, b in zip(*outcomes, strict=True))
 
 
+@pytest.mark.parametrize("env", NAMES)
+@pytest.mark.parametrize("edges", [{}, {"edge_dim": 2}, {"edge_categories": 3}])
+def test_mixed_and_half_precision(env: str, edges) -> None:
+    case = random_case(16, num_nodes=30, num_edges=150, dtype=torch.float32)
+    attr = None if not edges else torch.randn(150, 2) if "edge_dim" in edges else torch.randint(3, (150,))
+    net = build(torch.float32, env=env, action=env, **edges)
+    exact = net(case.x, case.edge_index, attr, actions=torch.zeros(3, 30, dtype=torch.long))
+    with torch.autocast("cpu", torch.bfloat16):
+        out = net(case.x, case.edge_index, attr, actions=torch.zeros(3, 30, dtype=torch.long))
+        net(case.x, case.edge_index, attr).float().pow(2).sum().backward()
+    torch.testing.assert_close(out.float(), exact, rtol=0.1, atol=0.1)
+    assert all(p.grad.isfinite().all() for p in net.parameters())
+    half = build(torch.bfloat16, env=env, action=env, **edges)
+    attr = attr.bfloat16() if attr is not None and attr.is_floating_point() else attr
+    half(case.x.bfloat16(), case.edge_index, attr).float().pow(2).sum().backward()
+    assert all(p.grad.isfinite().all() for p in half.parameters())
+
+
+def test_more_edges_than_pairs_of_nodes() -> None:
+    edge_index = torch.randint(2, (2, 9), generator=torch.Generator().manual_seed(0))
+    for env in NAMES:
+        net = build(env=env, action=env)
+        net(torch.randn(2, 5, dtype=torch.float64), edge_index).sum().backward()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in net.parameters())
+
+
 def test_base_network_has_no_actions() -> None:
     case, net = random_case(12), build(action=None)
     out, trace = net(case.x, case.edge_index, return_trace=True)

@@ -18,6 +18,7 @@ Cooperative graph neural networks: train them, and see what the nodes decide.
   cognn train [DATASET]        train on a known dataset or on your own files
   cognn evaluate RUN           score a finished run again
   cognn predict RUN [GRAPH]    predict with a finished run, on its graph or a new one
+  cognn tune DATASET           search for good options, by validation only
   cognn data list|info|check   what there is to train on, and what is wrong with it
 
 `cognn COMMAND --help` lists the options of a command. `--debug` anywhere shows where an error comes from.
@@ -132,6 +133,25 @@ def train(arguments: list[str]) -> int:
     return 0
 
 
+def tune(arguments: list[str]) -> int:
+    """``cognn tune``."""
+    from cognn.train.tune_options import TuneOptions, given
+
+    options = _parse(TuneOptions, arguments, "cognn tune")
+    options.given = given(arguments)
+    from cognn.train.errors import Interrupted
+    from cognn.train.tune import tune
+    from cognn.train.tune_report import show
+
+    try:
+        result = tune(options, None if options.quiet else lambda line: print(line, file=sys.stderr, flush=True))
+    except Interrupted:
+        print("stopped; give the same command again to go on", file=sys.stderr)
+        return 130
+    show(result)
+    return 0
+
+
 def evaluate(arguments: list[str]) -> int:
     """``cognn evaluate``."""
     options = _parse(Evaluate, arguments, "cognn evaluate")
@@ -207,6 +227,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
+    "tune": tune,
     "data": data,
 }
 

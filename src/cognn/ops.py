@@ -43,8 +43,9 @@ def heard(
     if scale is not None:
         listen = scale if listen is None else listen * scale
     if not is_compiling() and not _needs_grad(x, listen, broadcast, weight):
-        y = _rows(broadcast, x)
-        if weight is None and x.dtype == torch.float32 and not x.is_cuda and (x.dim() == 1 or x.size(1) <= NARROW):
+        y, narrow = _rows(broadcast, x), x.dim() == 1 or x.size(1) <= NARROW
+        plain = x.dtype == torch.float32 and not x.is_cuda and not torch.is_autocast_enabled("cpu")
+        if weight is None and narrow and plain and y.dtype == x.dtype:
             return _rows(listen, _adjacency(graph) @ y)
         y = _product(y, graph.in_ptr, graph.in_sender, graph.ones if weight is None else weight, weight is not None)
         return _rows(listen, y)
@@ -142,7 +143,7 @@ class _Heard(Function):
             in_place = broadcast is not None and t.dim() == 2 and not again
             grad_x = t.mul_(broadcast.unsqueeze(-1)) if in_place else _rows(broadcast, t)
         if needs_weight:
-            grad_weight = edge_dot(grad, _rows(broadcast, x), ptr, index)
+            grad_weight = edge_dot(grad, _rows(broadcast, x).to(grad.dtype), ptr, index)
         return grad_x, grad_listen, grad_broadcast, grad_weight, *[None] * 6
 
 
@@ -238,6 +239,9 @@ def _csr(ptr: Tensor, index: Tensor, value: Tensor, num_columns: int) -> Tensor:
 
 
 def _product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
+    if torch.is_autocast_enabled(x.device.type):  # it would cast the dense operand to a type that CSR does not know
+        with torch.autocast(x.device.type, enabled=False):
+            return _product(x, ptr, index, value, weighted)
     if index.numel() == 0 or x.numel() == 0:
         return x.new_zeros((ptr.numel() - 1, *x.shape[1:]))
     narrow = x.dim() == 1 or x.size(1) <= NARROW
@@ -252,10 +256,17 @@ def _product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: boo
 
 
 def _edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    if torch.is_autocast_enabled(left.device.type):
+        with torch.autocast(left.device.type, enabled=False):
+            return _edge_dot(left, right, ptr, index)
     if index.numel() == 0 or left.numel() == 0:
         return left.new_zeros(index.numel())
     if left.dim() == 1:
         left, right = left.unsqueeze(-1), right.unsqueeze(-1)
+    if left.dtype not in (torch.float32, torch.float64) or index.numel() > left.size(0) * right.size(0):
+        # sampled_addmm knows neither half precision nor more values than the matrix has places (parallel edges).
+        rows = torch.repeat_interleave(torch.arange(left.size(0), device=left.device), ptr.diff())
+        return (left[rows] * right[index]).sum(-1)
     pattern = _csr(ptr, index, left.new_zeros(index.numel()), right.size(0))
     return torch.sparse.sampled_addmm(pattern, left.contiguous(), right.t(), beta=0.0).values().clone()
 

@@ -81,7 +81,9 @@ def _kind(table: Table, names: list[str], coded: bool) -> str:
     columns = [parse(table, name) for name in names]
     if len(columns) == 1:
         return _kind_of_one(table, names[0], columns[0], coded)
-    if all(cells.dtype == pl.Boolean or cells.cast(pl.Float64, strict=False).is_in([0, 1]).all() for cells in columns):
+    if all(
+        cells.dtype == pl.Boolean or cells.cast(pl.Float64, strict=False).is_in([0.0, 1.0]).all() for cells in columns
+    ):
         for name, cells in zip(names, columns, strict=True):
             if cells.dtype == pl.String:
                 raise DataError(f"{table.name}: column {name!r} holds words; several targets are numbers or 0/1 labels")
@@ -141,8 +143,8 @@ def _several(table: Table, names: list[str], kind: str) -> Tensor:
     out = np.empty((table.num_rows, len(names)), dtype=np.float32)
     for place, name in enumerate(names):
         cells = numbers(table, name)
-        if kind == "multilabel" and not cells.is_in([0, 1]).all():
-            row = (~cells.is_in([0, 1])).fill_null(False).arg_max() or 0
+        if kind == "multilabel" and not cells.is_in([0.0, 1.0]).all():
+            row = (~cells.is_in([0.0, 1.0])).fill_null(False).arg_max() or 0
             raise DataError(f"{table.at(name, row)}: a label is 0 or 1, got {cells[row]:g}")
         with np.errstate(over="ignore"):
             out[:, place] = cells.fill_null(float("nan")).to_numpy()

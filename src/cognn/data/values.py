@@ -34,7 +34,8 @@ def numbers(table: Table, name: str) -> pl.Series:
     cells = cells.cast(pl.Float64)
     endless = cells.is_infinite().fill_null(False)
     if endless.any():
-        raise DataError(f"{table.at(name, endless.arg_max() or 0)}: expected a finite number, got {cells[endless][0]}")
+        row = endless.arg_max() or 0
+        raise DataError(f"{table.at(name, row)}: expected a finite number, got {cells[row]}")
     return cells
 
 

@@ -56,7 +56,8 @@ class GCNLayer(CooperativeLayer):
             degree = 1 + ops.heard(graph, torch.ones_like(gates.broadcast), gates)
         norm = degree.rsqrt()
         # The gates carry the normalisation along.
-        normed = Gates(norm, norm) if gates is None else Gates(gates.listen * norm, gates.broadcast * norm)
+        # (A copy where they are equal: torch.compile takes no tensor twice.)
+        normed = Gates(norm, norm.clone()) if gates is None else Gates(gates.listen * norm, gates.broadcast * norm)
         out = ops.heard(graph, h, normed, mask) + h / degree.unsqueeze(-1)
         out = (out if first else self.lin(out)) + self.bias
         if self.edges is not None and edge_attr is not None:

@@ -31,6 +31,8 @@ def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
     sign = 1 if plan.higher_is_better else -1
     done.sort(key=lambda trial: -sign * _score(trial))  # ties: the earlier trial
     mattered, notes = importance(study, len(done))
+    if mattered and _score(done[0]) == _score(done[-1]):
+        mattered, notes = {}, ["nothing mattered: all finished trials have the same score"]
     plots, note = _plots(folder, plan, done, mattered)
     count = {state: sum(trial.state.name == state for trial in trials) for state in ("COMPLETE", "PRUNED", "FAIL")}
     result = {

@@ -1,0 +1,411 @@
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+
+from cognn.data.dataset import Split
+from cognn.data.errors import DataError
+from cognn.data.files import from_pyg, is_own, load_files
+from cognn.train.config import DataConfig
+from tests.data.own import EDGES, NODES, arrays, column, tables
+
+LABELS = [0, 1, 0, 1, 0, 1, 0, 1]
+
+
+def refused(config: DataConfig, *words: str) -> None:
+    with pytest.raises(DataError) as error:
+        load_files(config)
+    text = str(error.value)
+    assert "\n" not in text
+    for word in words:
+        assert word in text, text
+
+
+def test_tables(tmp_path: Path) -> None:
+    data = load_files(tables(tmp_path))
+    assert (data.task.level, data.task.kind, data.task.num_outputs, data.task.metric) == (
+        "node",
+        "binary",
+        1,
+        "roc_auc",
+    )
+    age = torch.arange(20) * 1.5
+    torch.testing.assert_close(data.x[:, 0], (age - age.mean()) / age.std(correction=0))
+    assert data.x[:4, 1:].tolist() == [[1, 0, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1]]
+    assert data.y.isnan().nonzero().tolist() == [[5]]
+    assert data.class_names == ["a", "b"]
+    assert data.item_ids is not None
+    assert data.item_ids[:2] == ["n0", "n1"]
+    assert data.num_edges == 40
+    assert torch.equal(data.graphs[0].edge_index[:, 20:], data.graphs[0].edge_index[:, :20].flip(0))
+    assert data.edge_categories == (3,)
+    assert data.edge_attr is not None
+    assert data.edge_attr.dtype == torch.long
+    assert torch.equal(data.edge_attr[:20], data.edge_attr[20:])
+    assert [len(part) for part in vars(data.splits[0]).values()] == [11, 4, 4]
+    assert 5 not in data.splits[0].train
+    one_way = load_files(tables(tmp_path, directed=True))
+    assert one_way.num_edges == 20
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".tsv", ".csv"])
+def test_formats_agree(tmp_path: Path, suffix: str) -> None:
+    expected = load_files(tables(tmp_path))
+    paths = {name: tmp_path / "other" / (name + suffix) for name in ("nodes", "edges")}
+    (tmp_path / "other").mkdir()
+    for name, path in paths.items():
+        frame = pl.read_csv(tmp_path / f"{name}.csv")
+        if suffix == ".parquet":
+            frame.write_parquet(path)
+        else:
+            frame.write_csv(path, separator="\t" if suffix == ".tsv" else ";")
+    data = load_files(DataConfig(dataset=str(paths["nodes"]), edges=str(paths["edges"]), directed=False))
+    assert torch.equal(data.x, expected.x)
+    assert torch.equal(data.graphs[0].edge_index, expected.graphs[0].edge_index)
+    assert data.schema.nodes == expected.schema.nodes
+
+
+@pytest.mark.parametrize("ids", [[10, 20, 30], [0, 1, 2], [7, 8, 9], ["x", "y", "z"], [2**63, 5, 6], ["007", "7", "x"]])
+@pytest.mark.parametrize("text_nodes", [False, True])
+@pytest.mark.parametrize("text_edges", [False, True])
+def test_ids_of_any_kind_meet(tmp_path: Path, ids: list, text_nodes: bool, text_edges: bool) -> None:
+    kind = pl.UInt64 if isinstance(ids[0], int) else pl.String
+    nodes = pl.DataFrame({"node": pl.Series(ids, dtype=kind), "y": [0, 1, 0]})
+    edges = pl.DataFrame({"u": pl.Series([ids[2], ids[0]], dtype=kind), "v": pl.Series([ids[1], ids[2]], dtype=kind)})
+    paths = []
+    for frame, text, name in ((nodes, text_nodes, "n"), (edges, text_edges, "e")):
+        paths.append(str(tmp_path / (name + (".csv" if text else ".parquet"))))
+        frame.write_csv(paths[-1]) if text else frame.write_parquet(paths[-1])
+    data = load_files(DataConfig(dataset=paths[0], edges=paths[1], directed=True))
+    assert data.graphs[0].edge_index.tolist() == [[2, 0], [1, 2]]
+    assert data.item_ids == (None if ids == [0, 1, 2] else [str(i) for i in ids])
+
+
+def test_usual_and_chosen_names(tmp_path: Path) -> None:
+    config = tables(tmp_path, "Node_ID,a\nx,0\ny,1\nz,1\n", "w,von,nach\n2,x,y\n")
+    refused(config, "edges.csv", "--edge-source", "'von'")
+    config.edge_source, config.edge_target = "von", "nach"
+    refused(config, "nodes.csv", "--target", "'a'")
+    config.target = "a"
+    assert load_files(config).edge_dim == 1
+    config.id_column = "nope"
+    refused(config, "no column 'nope'")
+    config.id_column, config.target = "a", "a"
+    refused(config, "two meanings")
+    refused(tables(tmp_path, "a,y\n1,2\n"), "--id-column", "'a'")
+
+
+def test_directedness_is_asked_for(tmp_path: Path) -> None:
+    refused(tables(tmp_path, directed=None), "edges.csv", "--directed True")
+    np.savez(tmp_path / "g.npz", **arrays())
+    refused(DataConfig(dataset=str(tmp_path / "g.npz")), "g.npz", "--directed True")
+
+
+def test_files_that_list_both_ways_are_not_doubled(tmp_path: Path) -> None:
+    nodes = "id,y\n" + "".join(f"{i},{i % 2}\n" for i in range(5))
+    both = "source,target\n0,1\n1,2\n1,0\n2,1\n3,3\n"
+    assert load_files(tables(tmp_path, nodes, both)).num_edges == 5
+    some = "source,target\n0,1\n1,2\n1,0\n3,3\n"
+    assert load_files(tables(tmp_path, nodes, some)).num_edges == 7
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "names"),
+    [
+        (["no", "yes", "", "no"], "binary", ["no", "yes"]),
+        (["c", "a", "b", "NA"], "multiclass", ["a", "b", "c"]),
+        ([0, 1, 1, ""], "binary", ["0", "1"]),
+        ([1.0, 2.0, "nan", 1.0], "binary", ["1", "2"]),
+        ([2, 1, 0, 10], None, []),
+        ([2, 1, 0, 1], "multiclass", ["0", "1", "2"]),
+        ([3, 1, 2, 3], None, []),
+        ([0.5, 1, 2, ""], "regression", ["y"]),
+        (["true", "False", "", "true"], "binary", ["False", "true"]),
+        ([1, 1, 1, 1], None, []),
+        (["", "", "", ""], None, []),
+        (["", "inf", "1.5", "2"], None, []),
+        (["", "1e60", "1.5", "2"], None, []),
+    ],
+)
+def test_task_is_seen_where_values_can_mean_one_thing(tmp_path: Path, values, kind, names) -> None:
+    config = tables(tmp_path, *column("y", values))
+    if kind is None:
+        refused(config, "nodes.csv", "'y'")
+        return
+    data = load_files(config)
+    assert (data.task.kind, data.class_names) == (kind, names)
+    missing = [value in ("", "NA", "nan") for value in values]
+    known = data.y >= 0 if data.y.dtype == torch.long else ~data.y.isnan()
+    assert known.flatten().tolist() == [not lost for lost in missing]
+
+
+def test_task_can_be_said(tmp_path: Path) -> None:
+    nodes, edges = column("y", [1, 5, 1, 3, 5, 7])
+    data = load_files(tables(tmp_path, nodes, edges, task="multiclass"))
+    assert data.y.tolist() == [0, 2, 0, 1, 2, 3]
+    data = load_files(tables(tmp_path, nodes, edges, task="regression"))
+    assert data.y.tolist() == [[1], [5], [1], [3], [5], [7]]
+    assert data.task.metric == "mae"
+    refused(tables(tmp_path, nodes, edges, task="binary"), "4 different values")
+    refused(tables(tmp_path, nodes, edges, task="guess"), "task", "multilabel")
+    refused(tables(tmp_path, nodes, edges, task="regression", metric="accuracy"), "metric", "mae")
+    refused(tables(tmp_path, *column("y", ["a", "b", "c"]), task="regression"), "row 1", "expected a number", "'a'")
+
+
+def test_several_targets(tmp_path: Path) -> None:
+    nodes = "id,p,q,r\n" + "".join(f"{i},{i % 2},{('', 0, 1)[i % 3]},{i / 7}\n" for i in range(8))
+    edges = "source,target\n0,1\n"
+    data = load_files(tables(tmp_path, nodes, edges, target="p,q"))
+    assert (data.task.kind, data.task.num_outputs, data.class_names) == ("multilabel", 2, ["p", "q"])
+    assert data.y.shape == (8, 2)
+    assert data.y[0, 1].isnan()
+    assert data.x.shape == (8, 1)
+    data = load_files(tables(tmp_path, nodes, edges, target="r, p", ignore="q"))
+    assert (data.task.kind, data.task.num_outputs) == ("regression", 2)
+    refused(tables(tmp_path, nodes, edges, target="r,q", task="multilabel"), "'r', row 2", "0 or 1")
+    refused(tables(tmp_path, nodes, edges, target="p,q", task="multiclass"), "one target column")
+
+
+def test_splits(tmp_path: Path) -> None:
+    nodes, edges = column("y", [0, 1] * 10)
+    data = load_files(tables(tmp_path, nodes, edges, random_splits=3))
+    assert [len(part) for part in vars(data.splits[0]).values()] == [12, 4, 4]
+    for split in data.splits:
+        assert sorted(torch.cat(list(vars(split).values())).tolist()) == list(range(20))
+    again = load_files(tables(tmp_path, nodes, edges, random_splits=1))
+    assert torch.equal(again.splits[0].test, data.splits[0].test)
+    other = load_files(tables(tmp_path, nodes, edges, data_seed=1))
+    assert not torch.equal(other.splits[0].test, data.splits[0].test)
+    nodes = "id,y,a,b\n" + "".join(f"{i},{i % 2},{['train', 'Valid', 'test', ''][i % 4]},train\n" for i in range(8))
+    data = load_files(tables(tmp_path, nodes, edges, split_column="a"))
+    assert [part.tolist() for part in vars(data.splits[0]).values()] == [[0, 4], [1, 5], [2, 6]]
+    refused(tables(tmp_path, nodes, edges, split_column="a,b"), "'b'", "val")
+    refused(tables(tmp_path, nodes.replace("Valid", "dev", 1), edges, split_column="a"), "'a', row 2", "'dev'")
+    refused(tables(tmp_path, *column("y", [0, 1])), "need at least one each")
+
+
+def test_features(tmp_path: Path) -> None:
+    nodes = "id,zip,size,y\n" + "".join(f"{i},{i % 3},{'' if i == 4 else i * i},{i % 2}\n" for i in range(8))
+    edges = "source,target,kind,weight\n0,1,a,0.5\n1,2,b,2.5\n"
+    refused(tables(tmp_path, nodes, edges), "nodes.csv", "'size', row 5", "--fill")
+    data = load_files(tables(tmp_path, nodes, edges, fill="mean", categorical="zip"))
+    assert data.x.shape == (8, 4)
+    assert data.x[4, 3] == 0
+    assert data.x[:3, :3].tolist() == torch.eye(3).tolist()
+    assert data.edge_categories is None
+    assert data.edge_attr is not None
+    assert data.edge_attr[:2].tolist() == [[1, 0, -1], [0, 1, 1]]
+    zero = load_files(tables(tmp_path, nodes, edges, fill="zero"))
+    size = torch.tensor([0.0, 1, 4, 9, 25, 36, 49])
+    torch.testing.assert_close(zero.x[4, 1], -size.mean() / size.std(correction=0))
+    data = load_files(tables(tmp_path, nodes, edges, ignore="size,zip,weight,kind"))
+    assert data.x.tolist() == [[1]] * 8
+    assert data.edge_attr is None
+    refused(tables(tmp_path, nodes, edges, ignore="sice"), "'sice'")
+
+
+def test_columns_that_cannot_be_features(tmp_path: Path) -> None:
+    many = "id,name,y\n" + "".join(f"{i},n{i},{i % 2}\n" for i in range(1200))
+    refused(tables(tmp_path, many, "source,target\n"), "'name'", "1,200 different words", "--ignore name")
+    frame = pl.DataFrame({"id": [1, 2], "when": pl.Series(["2020-01-01"] * 2).str.to_date(), "y": [0, 1]})
+    frame.write_parquet(tmp_path / "n.parquet")
+    (tmp_path / "e.csv").write_text("source,target\n")
+    config = DataConfig(dataset=str(tmp_path / "n.parquet"), edges=str(tmp_path / "e.csv"), directed=True)
+    refused(config, "'when'", "Date", "--ignore when")
+    refused(tables(tmp_path, "id,a,y\n0,1,0\n1,inf,1\n2,3,1\n", "source,target\n"), "'a', row 2", "finite")
+    refused(tables(tmp_path, "id,a,y\n0,1e308,0\n1,-1e308,1\n2,3,1\n", "source,target\n"), "'a'", "too large")
+
+
+def test_unknown_and_repeated_ids(tmp_path: Path) -> None:
+    refused(tables(tmp_path, edges=EDGES + "n3,zed,x\nn4,n99,y\n"), "edges.csv", "'target', row 21", "'zed'", "21, 22")
+    refused(tables(tmp_path, edges=EDGES + ",n1,x\n"), "'source', row 21", "no id")
+    refused(tables(tmp_path, NODES + "n3,1,red,true,a,train\n"), "'id', row 21", "'n3'", "row 4")
+    refused(tables(tmp_path, NODES + ",1,red,true,a,train\n"), "'id', row 21", "no id")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ("", ["is empty"]),
+        ("id,y\n", ["no rows"]),
+        ("id,y,y\n1,2,3\n", ["'y' is there twice"]),
+        ("id,,y\n1,2,3\n", ["column 2 has no name"]),
+        ("id,y\n1,0\n2,1,1\n", ["row 2", "more fields"]),
+        ('id,y\n1,0\n"2,1\n', ["cannot be read"]),
+        ("id,y\0\n1,0\n", ["not a header"]),
+    ],
+)
+def test_malformed_csv(tmp_path: Path, nodes: str, words: list[str]) -> None:
+    refused(tables(tmp_path, nodes), "nodes.csv", *words)
+
+
+def test_files_that_are_not_there_or_something_else(tmp_path: Path) -> None:
+    refused(DataConfig(dataset=str(tmp_path)), "nodes.csv")
+    refused(DataConfig(dataset="nodes.csv"), "--edges")
+    refused(DataConfig(dataset="lost.csv", edges="e.csv"), "lost.csv", "no such file")
+    refused(DataConfig(dataset="table.xlsx", edges="e.csv"), "table.xlsx", ".parquet")
+    refused(DataConfig(dataset="\0.csv", edges="e.csv"), ".csv")
+    config = tables(tmp_path)
+    (tmp_path / "nodes.csv").write_bytes(b"\x1f\x8b\x08\x00")
+    refused(config, "compressed")
+    (tmp_path / "nodes.csv").write_bytes(b"id,y\n\xff\xfe,1\n")
+    refused(config, "nodes.csv", "UTF-8")
+    (tmp_path / "nodes.csv").unlink()
+    (tmp_path / "nodes.parquet").write_bytes(b"PAR1 and nothing more PAR1")
+    refused(config, "nodes.parquet", "cannot be read")
+    assert is_own("x.csv")
+    assert is_own("./minesweeper")
+    assert not is_own("minesweeper")
+    assert is_own(str(tmp_path))
+
+
+GRAPH_NODES = "id,graph,a\n" + "".join(f"{i % 4},g{i // 4},{i}\n" for i in [*range(4, 24), *range(4)])
+GRAPH_EDGES = "source,target,graph\n" + "".join(f"{i % 3},{i % 3 + 1},g{i // 3}\n" for i in range(18))
+
+
+def test_graph_table(tmp_path: Path) -> None:
+    graphs = "graph,y,split\n" + "".join(f"g{i},{'ab'[i % 2]},{('train', 'val', 'test')[i % 3]}\n" for i in range(6))
+    data = load_files(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES, graphs))
+    assert (data.task.level, data.task.kind) == ("graph", "binary")
+    assert data.item_ids == [f"g{i}" for i in range(6)]
+    assert [graph.num_nodes for graph in data.graphs] == [4] * 6
+    assert [graph.num_edges for graph in data.graphs] == [6] * 6
+    assert data.graphs[3].edge_index.tolist() == [[0, 1, 2, 1, 2, 3], [1, 2, 3, 0, 1, 2]]
+    assert (data.x[:, 0].diff() > 0).all()  # nodes moved to their graphs
+    refused(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES, graphs + "g7,a,train\n"), "graphs.csv", "row 7", "no nodes")
+    refused(tables(tmp_path, GRAPH_NODES + "9,g8,1\n", GRAPH_EDGES, graphs), "nodes.csv", "row 25", "'g8'")
+    refused(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES + "0,3,\n", graphs), "edges.csv", "row 19")
+
+
+def test_graph_targets_in_the_node_table(tmp_path: Path) -> None:
+    rows = [f"{i},{i // 4},{i // 4 / 10 + 0.01},{i}" for i in range(24)]
+    nodes = "\n".join(["id,molecule,energy,a", *rows])
+    edges = "source,target\n0,1\n4,5\n8,9\n8,10\n"
+    data = load_files(tables(tmp_path, nodes, edges, target="energy", graph_column="molecule"))
+    assert (data.task.level, data.task.kind) == ("graph", "regression")
+    torch.testing.assert_close(data.y[:, 0], torch.arange(6) / 10 + 0.01)
+    assert [graph.num_edges for graph in data.graphs] == [2, 2, 4, 0, 0, 0]
+    assert data.x.shape == (24, 1)
+    refused(
+        tables(tmp_path, nodes, edges + "0,5\n", target="energy", graph_column="molecule"),
+        "edges.csv", "row 5", "two different graphs",
+    )  # fmt: skip
+    odd = nodes.replace("6,1,0.11", "6,1,0.12")
+    refused(tables(tmp_path, odd, edges, target="energy", graph_column="molecule"), "'energy', row 7", "'1'")
+
+
+def save(tmp_path: Path, **changes) -> DataConfig:
+    np.savez(tmp_path / "g.npz", **arrays(**changes))
+    return DataConfig(dataset=str(tmp_path / "g.npz"), directed=True)
+
+
+def test_npz(tmp_path: Path) -> None:
+    config = save(tmp_path, edge_attr=np.arange(12) % 4)
+    data = load_files(config)
+    assert (data.task.kind, data.edge_categories, data.num_edges) == ("multiclass", (4,), 12)
+    assert torch.equal(data.x, torch.from_numpy(arrays()["x"]))
+    config.directed = False
+    assert load_files(config).num_edges == 24
+    masks = {f"{part}_masks": np.eye(12, dtype=bool)[[i, i + 3]] for i, part in enumerate(("train", "val", "test"))}
+    edges = arrays()["edge_index"].T
+    known = {"node_features": arrays()["x"], "node_labels": arrays()["y"], "edges": edges}
+    data = load_files(save(tmp_path, x=None, y=None, edge_index=None, **known, **masks))
+    assert [split.val.tolist() for split in data.splits] == [[1], [4]]
+    data = load_files(save(tmp_path, y=np.array([0, 1, -1] * 4), **{name[:-1]: mask.T for name, mask in masks.items()}))
+    assert data.task.kind == "binary"
+    assert data.y[2].isnan()
+    assert data.splits[0].test.tolist() == []
+
+
+def test_npz_graphs(tmp_path: Path) -> None:
+    batch = np.repeat([0, 2, 1], 4)
+    edges = np.array([[0, 1], [5, 4], [10, 11]]).T
+    data = load_files(save(tmp_path, batch=batch, edge_index=edges, y=np.array([0.5, 1.5, 2.5])))
+    assert (data.task.level, data.task.kind) == ("graph", "regression")
+    assert [graph.edge_index.tolist() for graph in data.graphs] == [[[0], [1]], [[2], [3]], [[1], [0]]]
+    assert torch.equal(data.x[4:8], torch.from_numpy(arrays()["x"][8:]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"edge_index": None}, ["'edge_index'", "'edges'", "neither"]),
+        ({"edges": np.zeros((3, 2), int)}, ["both"]),
+        ({"edge_index": np.full((2, 3), 12)}, ["edge_index", "12", "0 to 11"]),
+        ({"edge_index": np.full((2, 3), -1)}, ["-1"]),
+        ({"edge_index": np.zeros((3, 2), int)}, ["(3, 2)"]),
+        ({"edge_index": np.zeros((2, 3))}, ["integers"]),
+        ({"x": np.full((12, 2), np.nan)}, ["'x'[0, 0]", "nan"]),
+        ({"x": np.array(["a"] * 12)}, ["'x'", "numbers"]),
+        ({"x": np.array([None] * 12)}, ["no pickles"]),
+        ({"y": np.zeros(5, int)}, ["'y'", "(5,)", "12 nodes"]),
+        ({"y": None}, ["no 'y'"]),
+        ({"edge_attr": np.zeros(3)}, ["'edge_attr'", "12 edges"]),
+        ({"edge_attr": np.full(12, 5000)}, ["'edge_attr'", "5000", "amounts are floats"]),
+        ({"batch": np.full(12, 1)}, ["'batch'", "no node of graph 0"]),
+        ({"batch": np.repeat([0, 1], 6), "y": np.array([0, 1])}, ["edge 5", "two different graphs"]),
+        ({"train_mask": np.ones(12, bool)}, ["val_mask"]),
+        ({f"{part}_mask": np.ones(12, bool) for part in ("train", "val", "test")}, ["train and val share 12"]),
+    ],
+)
+def test_malformed_npz(tmp_path: Path, changes: dict, words: list[str]) -> None:
+    refused(save(tmp_path, **changes), "g.npz", *words)
+
+
+def test_graphml(tmp_path: Path) -> None:
+    graph = nx.relabel_nodes(nx.cycle_graph(12), str)
+    for i, node in enumerate(graph):
+        graph.nodes[node].update(weight=i / 2, kind="pq"[i % 2], good=bool(i % 3), label=f"c{i % 3}")
+    for i, (_, _, edge) in enumerate(graph.edges(data=True)):
+        edge["strength"] = i / 3
+    path = str(tmp_path / "g.graphml")
+    nx.write_graphml(graph, path)
+    data = load_files(DataConfig(dataset=path))
+    assert (data.task.kind, data.x.shape, data.num_edges, data.edge_dim) == ("multiclass", (12, 4), 24, 1)
+    nx.write_graphml(graph.to_directed(), path)
+    assert load_files(DataConfig(dataset=path)).num_edges == 24
+    Path(path).write_text('<!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>')
+    refused(DataConfig(dataset=path), "g.graphml", "document type")
+    Path(path).write_bytes('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE x><graphml/>'.encode("utf-16"))
+    refused(DataConfig(dataset=path), "document type")
+    Path(path).write_text("<a>" * 100 + "</a>" * 100)
+    refused(DataConfig(dataset=path), "nested")
+    Path(path).write_text("<graphml>")
+    refused(DataConfig(dataset=path), "GraphML")
+
+
+def test_pyg_nodes() -> None:
+    kept = arrays()
+    tensors = {name: torch.from_numpy(value) for name, value in kept.items()}
+    data = from_pyg(Data(**tensors), name="mine")
+    assert (data.name, data.task.kind, data.num_edges) == ("mine", "multiclass", 12)
+    masks = {f"{part}_mask": torch.arange(12) % 3 == i for i, part in enumerate(("train", "val", "test"))}
+    data = from_pyg(Data(**tensors, **masks))
+    assert data.splits[0].val.tolist() == [1, 4, 7, 10]
+    mine = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
+    assert from_pyg(Data(**tensors), splits=[mine]).splits == [mine]
+    bare = Data(edge_index=tensors["edge_index"], y=tensors["y"], num_nodes=12)
+    assert from_pyg(bare).x.tolist() == [[1]] * 12
+    with pytest.raises(DataError, match="edge_index"):
+        from_pyg(Data(x=tensors["x"], y=tensors["y"]))
+
+
+def test_pyg_graphs() -> None:
+    graphs = [
+        Data(x=torch.rand(n, 2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([[0.0, 1.0 * (n % 2)]]))
+        for n in range(2, 8)
+    ]
+    data = from_pyg(graphs)
+    assert (data.task.level, data.task.kind, data.y.shape) == ("graph", "multilabel", (6, 2))
+    assert [graph.num_nodes for graph in data.graphs] == list(range(2, 8))
+    assert torch.equal(from_pyg(Batch.from_data_list(graphs)).x, data.x)
+    assert from_pyg(graphs, task="regression").task.metric == "mae"
+    graphs[2].edge_index = torch.tensor([[0], [4]])
+    with pytest.raises(DataError, match=r"data\[2\]: an edge names node 4, it has 4 nodes"):
+        from_pyg(graphs)
+    with pytest.raises(DataError, match="list of them"):
+        from_pyg([1, 2])
