@@ -7,8 +7,10 @@ stays, as long as it comes from the same machine and versions.
 import os
 import platform
 import re
+import resource
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,6 +39,7 @@ def run(name: str) -> str | None:
     print(f"== {name}", flush=True)
     command = [sys.executable, "-u", "-m", f"benchmarks.{name}"]
     lines = []
+    start, ours, total = time.monotonic(), _used_by_children(), _used_by_all()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -44,7 +47,25 @@ def run(name: str) -> str | None:
             lines.append(line)
     if process.returncode:
         return None
+    others = (_used_by_all() - total - _used_by_children() + ours) / (time.monotonic() - start)
+    if others > 0.1:  # a core
+        lines.append(f"NOISY: other processes kept {others:.1f} of {os.cpu_count()} cores busy meanwhile\n")
+        print(lines[-1], end="", flush=True)
     return f"## {name}\n\n`python -m benchmarks.{name}`\n\n```text\n{''.join(lines)}```\n"
+
+
+def _used_by_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _used_by_all() -> float:
+    """CPU seconds that all processes of the machine have used; as many as our own where this is not known."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return _used_by_children()
+    user, nice, system, _, _, irq, soft = map(int, stat.read_text().split()[1:8])
+    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
 
 
 def kept(head: str) -> dict[str, str]:
@@ -61,8 +82,6 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"{unknown[0]}: no such benchmark; known are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
-    if os.getloadavg()[0] > 0.5:
-        print("the machine is busy with something else: the figures will be noisy", file=sys.stderr)
     head = machine()
     sections, failed = kept(head), []
     for name in names or BENCHMARKS:

@@ -52,6 +52,18 @@ def test_rare_actions_are_drawn_as_rarely_as_they_should() -> None:
     assert counts[2] == counts[3] == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_draws_as_rarely_too(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    p = torch.tensor([0.9, 0.06, 0.039, 0.001])
+    logits = p.log().to(dtype)
+    counts = torch.bincount(decide(logits.expand(500_000, 4), 1.0).actions, minlength=4)
+    assert chisquare(counts, 500_000 * logits.double().softmax(-1)).pvalue > 0.01
+    rare = torch.tensor([0.0, -15, -15, -15], dtype=dtype).expand(1_000_000, 4)
+    assert (decide(rare, 1.0).actions != 0).sum() < 10  # 0.9 expected
+    assert decide(rare, 1.0).gates.listen.dtype == dtype
+
+
 def test_gumbel_has_the_right_moments() -> None:
     torch.manual_seed(0)
     noise = gumbel(torch.empty(1_000_001))  # odd, as the bits come in pairs

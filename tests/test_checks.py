@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from cognn import CoGNN, Graph, checks
+from cognn.layers import SumLayer
 
 X = torch.ones(4, 3)
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
@@ -166,7 +167,7 @@ def test_bad_edge_features(options, attr, kind: type[Exception], message: str) -
 
 def test_bad_batches_and_samples() -> None:
     pooled = net(pool="mean")
-    with pytest.raises(ValueError, match=r"^batch: missing for pool=.mean.; for one graph pass torch.zeros"):
+    with pytest.raises(ValueError, match=r"^batch: missing for pool=.mean.; for one graph pass zeros"):
         pooled(X, EDGES)
     with pytest.raises(ValueError, match=re.escape("batch: expected shape (N=4,), got (3,)")):
         pooled(X, EDGES, batch=torch.zeros(3, dtype=torch.long))
@@ -185,7 +186,7 @@ def test_bad_batches_and_samples() -> None:
 def test_values_are_read_once_while_unchanged_and_again_when_not() -> None:
     x, model = X.clone(), net()
     model(x, EDGES)
-    assert checks._seen.get(x) == x._version
+    assert checks._seen.get(x)[0] == x._version
     x[0, 0] = float("nan")
     with pytest.raises(ValueError, match="row 0, column 0 is nan"):
         model(x, EDGES)
@@ -195,3 +196,22 @@ def test_values_are_read_once_while_unchanged_and_again_when_not() -> None:
         model(torch.ones(4, 3), EDGES)
         with pytest.raises(ValueError, match="row 2, column 1 is nan"):
             model(with_value(float("nan")), EDGES)
+
+
+def test_what_one_model_may_take_another_may_not() -> None:
+    attr = torch.full((3,), 4)
+    net(edge_categories=5)(X, EDGES, attr)
+    with pytest.raises(ValueError, match="edge_attr: row 0, column 0 is 4, expected 0 to 2"):
+        net(edge_categories=3)(X, EDGES, attr)
+    with pytest.raises(TypeError, match=r"x: is torch.float64, but the model torch.float32"):
+        net()(X.double(), EDGES)
+    with pytest.raises(TypeError, match="edge_attr: expected a tensor, got list"):
+        net(edge_dim=1)(X, EDGES, [1.0])
+    with pytest.raises(ValueError, match=r"env: SumLayer\(4, 4\) takes no edge features"):
+        net(env=lambda i, o: SumLayer(i, o), edge_dim=2)
+
+
+def test_compiled_models_check_all_that_is_known_before_they_run() -> None:
+    compiled = torch.compile(net(), backend="eager")
+    with pytest.raises(Exception, match="actions: expected 'sample'"):
+        compiled(X, Graph(EDGES, 4), actions="sampel")

@@ -1,4 +1,6 @@
+import copy
 import gc
+import pickle
 
 import pytest
 import torch
@@ -108,3 +110,20 @@ def test_moves_between_devices() -> None:
     moved = graph.to("meta")
     assert moved.device.type == moved.batch.device.type == moved.loopless.in_ptr.device.type == "meta"
     assert (moved.num_nodes, moved.num_graphs) == (4, 2)
+
+
+def test_a_graph_first_seen_while_scoring_serves_training_and_copies() -> None:
+    from cognn import CoGNN
+
+    case, net = random_case(1, dtype=torch.float32), CoGNN(5, 4, 2, 2)
+    with torch.inference_mode():
+        net(case.x, case.edge_index)
+    net(case.x, case.edge_index).sum().backward()
+    graph = Graph(case.edge_index, 9)
+    with torch.no_grad():
+        net(case.x, graph)
+    assert repr(copy.deepcopy(graph)) == repr(pickle.loads(pickle.dumps(graph))) == repr(graph)
+    case.edge_index.copy_(case.edge_index.flip(0))  # the graph is what it was when it was made
+    assert torch.equal(graph.edge_index[1][graph.in_edge], graph.in_receiver.long())
+    case.edge_index.data = case.edge_index.flip(0).clone()
+    assert torch.equal(as_graph(case.edge_index, 9).edge_index, case.edge_index)

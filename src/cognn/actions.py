@@ -82,13 +82,17 @@ def decide(
     straight-through backward.  ``"expected"`` gates with the probabilities of listening and of broadcasting
     themselves (its action codes are the most likely ones, for the record).
     """
+    dtype = logits.dtype
+    if dtype in (torch.bfloat16, torch.float16):  # too coarse to draw rare actions as rarely as they should be
+        logits = logits.float()
     if mode == "expected":
         chosen, codes = logits.softmax(-1), logits.argmax(-1)
     else:
         noise = gumbel(logits, generator) if mode == "sample" else None
         if not isinstance(inverse_temperature, Tensor):
             inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
-        chosen, codes = StraightThrough.apply(logits, inverse_temperature, noise)
+        chosen, codes = StraightThrough.apply(logits, inverse_temperature.to(logits.dtype), noise)
+    chosen = chosen.to(dtype)
     if logits.dim() == 2:
         return Decision(Gates(chosen[:, 0] + chosen[:, 1], chosen[:, 0] + chosen[:, 2]), codes)
     return Decision(Gates(chosen[:, 0, 0], chosen[:, 1, 0]), 2 * codes[:, 0] + codes[:, 1])
@@ -101,14 +105,14 @@ def probabilities(logits: Tensor) -> Tensor:
 
 
 def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Standard Gumbel noise ``-log(-log(1 - v))`` shaped as ``like``, for ``v`` uniform on 32 bits.
+    """Standard Gumbel noise ``-log(-log(1 - v))`` shaped as ``like``, for ``v`` uniform on 31 bits.
 
     The upper tail decides which action wins, so it gets the fine end of the floats: ``v`` near 0 resolves
-    probabilities down to 2^-33.  Much cheaper on a CPU than ``exponential_``.
+    probabilities down to 2^-32.  Much cheaper on a CPU than ``exponential_``.
     """
     bits = random_bits(like, (like.numel() + 1) // 2, generator).view(torch.int32)[: like.numel()]
-    uniform = (bits.view(like.shape).to(like.dtype) + (2**31 + 0.5)) * 2.0**-32
-    return -torch.log(-torch.log1p(-uniform.clamp(min=2.0**-33, max=1 - 2.0**-24)))
+    uniform = ((bits.view(like.shape) & (2**31 - 1)).to(like.dtype) + 0.5) * 2.0**-31
+    return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
 
 
 class StraightThrough(Function):
@@ -126,14 +130,15 @@ class StraightThrough(Function):
         score = logits if noise is None else logits + noise
         codes = score.argmax(-1)
         ctx.mark_non_differentiable(codes)
-        ctx.save_for_backward(score, inverse_temperature)
+        ctx.save_for_backward(logits, inverse_temperature, noise)
         return torch.zeros_like(logits).scatter_(-1, codes.unsqueeze(-1), 1.0), codes
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         """The gradient of the softmax."""
-        score, inverse_temperature = ctx.saved_tensors
-        scale = inverse_temperature.view(-1, *[1] * (score.dim() - 1))
+        logits, inverse_temperature, noise = ctx.saved_tensors
+        scale = inverse_temperature.view(-1, *[1] * (logits.dim() - 1))
+        score = logits if noise is None else logits + noise
         # The shift by the largest score leaves the softmax as it is; the bound keeps 0 * inf from making nan.
         score = (score - score.amax(-1, keepdim=True)).clamp(min=torch.finfo(score.dtype).min)
         soft = (score * scale).exp()

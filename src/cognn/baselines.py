@@ -121,7 +121,7 @@ class Baseline(nn.Module):
         if actions is not None:
             raise ValueError(f"actions: the nodes of {self.name!r} have none; leave it out, or use a CoGNN")
         if not torch.compiler.is_compiling():
-            checks.features(x, self.in_channels)
+            checks.features(x, self.in_channels, next(self.parameters()).dtype)
         graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
         batch = graph.batch if batch is None and self.pool is not None else batch
         if not torch.compiler.is_compiling():

@@ -27,12 +27,14 @@ def at_least(name: str, value: Any, low: int) -> None:
         raise ValueError(f"{name}: expected {low} or more, got {value}")
 
 
-def features(x: Tensor, in_channels: int) -> None:
+def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
     """Refuse node features of a wrong type, width or value."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
     if not x.is_floating_point():
         raise TypeError(f"x: expected floats, got {x.dtype}; convert with x.float()")
+    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"x: is {x.dtype}, but the model {dtype}; convert with x.to({dtype}) or model.to({x.dtype})")
     if x.dim() != 2 or x.size(1) != in_channels:
         raise ValueError(f"x: expected shape (N, in_channels={in_channels}), got {tuple(x.shape)}")
     _once("x", x, _finite)
@@ -59,6 +61,8 @@ def edge_features(
     if edge_attr is None:
         want = f"edge_dim={edge_dim}" if edge_dim is not None else f"edge_categories={edge_categories}"
         raise ValueError(f"edge_attr: missing, but the model was built with {want}")
+    if not isinstance(edge_attr, Tensor):
+        raise TypeError(f"edge_attr: expected a tensor, got {type(edge_attr).__name__}")
     if edge_dim is not None and not edge_attr.is_floating_point():
         raise TypeError(f"edge_attr: expected floats for edge_dim={edge_dim}, got {edge_attr.dtype}")
     if edge_categories is not None and edge_attr.dtype != torch.long:
@@ -71,7 +75,7 @@ def edge_features(
     if edge_categories is None:
         _once("edge_attr", edge_attr, _finite)
     else:
-        _once("edge_attr", edge_attr, lambda name, value: _in_categories(name, value, edge_categories))
+        _once("edge_attr", edge_attr, _in_categories, edge_categories)
     return edge_attr
 
 
@@ -92,10 +96,7 @@ def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> N
         raise TypeError(f"actions: forced actions are torch.long codes 0 to 3, got {value.dtype}")
     if tuple(value.shape) != (num_layers, num_nodes):
         raise ValueError(f"actions: expected shape (num_layers={num_layers}, N={num_nodes}), got {tuple(value.shape)}")
-    if value.numel():
-        low, high = (int(bound) for bound in value.aminmax())
-        if low < 0 or high > 3:
-            raise ValueError(f"actions: codes are 0 (STANDARD) to 3 (ISOLATE), got {low if low < 0 else high}")
+    _once("actions", value, _codes)
 
 
 def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
@@ -103,7 +104,7 @@ def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
     if value is None:
         if pool is not None:
             raise ValueError(
-                f"batch: missing for pool={pool!r}; for one graph pass torch.zeros(N), for node tasks use pool=None"
+                f"batch: missing for pool={pool!r}; for one graph pass zeros (long), for node tasks use pool=None"
             )
         return
     if pool is None:
@@ -117,13 +118,17 @@ def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
     _once("batch", value, _not_negative)
 
 
-def _once(name: str, value: Tensor, check: Any) -> None:
+def _once(name: str, value: Tensor, check: Any, *limits: Any) -> None:
     """Run a check that reads the whole tensor, unless this very tensor passed it unchanged before."""
+    if torch.compiler.is_compiling():
+        return  # values are not known yet
     if value.is_inference():
-        check(name, value)
-    elif _seen.get(value) != value._version:
-        check(name, value)
-        _seen[value] = value._version
+        check(name, value, *limits)
+        return
+    passed = (value._version, value.data_ptr(), check, limits)
+    if _seen.get(value) != passed:
+        check(name, value, *limits)
+        _seen[value] = passed
 
 
 def _finite(name: str, value: Tensor) -> None:
@@ -143,6 +148,13 @@ def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -
             raise ValueError(
                 f"{name}: row {row}, column {column} is {int(value[row, column])}, expected 0 to {size - 1}"
             )
+
+
+def _codes(name: str, value: Tensor) -> None:
+    if value.numel():
+        low, high = (int(bound) for bound in value.aminmax())
+        if low < 0 or high > 3:
+            raise ValueError(f"{name}: codes are 0 (STANDARD) to 3 (ISOLATE), got {low if low < 0 else high}")
 
 
 def _not_negative(name: str, value: Tensor) -> None:

@@ -47,7 +47,10 @@ class Graph:
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         _check(edge_index, num_nodes)
-        edge_index = edge_index.detach().as_subclass(Tensor).long()
+        with torch.inference_mode(False):  # a graph first seen while scoring serves training too
+            self._prepare(edge_index.detach().as_subclass(Tensor).to(torch.long, copy=True), num_nodes)
+
+    def _prepare(self, edge_index: Tensor, num_nodes: int | None) -> None:
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
         self.num_nodes, self.batch, self.num_graphs, self.adjacency = num_nodes, None, 1, None
@@ -86,12 +89,17 @@ class Graph:
         """The same graph on another device."""
         if torch.device(device) == self.device:
             return self
+        with torch.inference_mode(False):
+            return self._moved(device)
+
+    def _moved(self, device: torch.device | str) -> "Graph":
         out = self._derived({name: getattr(self, name).to(device) for name in _TENSORS}, self.num_nodes)
         out.batch, out.num_graphs = None if self.batch is None else self.batch.to(device), self.num_graphs
         out._loopless = None if self._loopless is None else self._loopless.to(device)
         return out
 
     @staticmethod
+    @torch.inference_mode(False)
     def cat(graphs: Sequence["Graph"]) -> "Graph":
         """One graph of disjoint graphs, by shifting and joining their structures: nothing is sorted again."""
         if not graphs:
@@ -129,6 +137,9 @@ class Graph:
             out._loopless = Graph.cat([g.loopless for g in graphs])
         return out
 
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"adjacency": None}  # a CSR tensor does not copy; it is made again when needed
+
     def __repr__(self) -> str:
         batch = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{batch})"
@@ -161,9 +172,10 @@ _prepared = WeakTensorKeyDictionary()  # edge_index -> (version, num_nodes, Grap
 @torch.compiler.disable
 def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
     """The :class:`Graph` of ``edge_index``; an unchanged tensor is prepared once and then remembered."""
-    if not isinstance(edge_index, Tensor) or edge_index.is_inference():
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided or edge_index.is_inference():
         return Graph(edge_index, num_nodes)
-    key = (edge_index._version, num_nodes)
+    # The address notices what a version does not: `edge_index.data = ...`.
+    key = (edge_index._version, edge_index.data_ptr(), tuple(edge_index.shape), num_nodes)
     known = _prepared.get(edge_index)
     if known is not None and known[0] == key:
         graph: Graph = known[1]

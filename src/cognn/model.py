@@ -217,6 +217,7 @@ class CoGNN(nn.Module):
         *,
         samples: int | None = None,
         generator: torch.Generator | None = None,
+        num_graphs: int | None = None,
         return_trace: bool = False,
     ) -> "Tensor | tuple[Tensor, Trace] | Samples":
         """Outputs ``(N, out_channels)``, or ``(num_graphs, out_channels)`` with ``pool``.
@@ -229,26 +230,28 @@ class CoGNN(nn.Module):
             actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std).
             generator: Source of the draws; by default PyTorch's own.
+            num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
             return_trace: Return ``(out, Trace)``.
         """
-        if not torch.compiler.is_compiling():
-            checks.features(x, self.in_channels)
+        checks.features(x, self.in_channels, self.encoder.weight.dtype)
         graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
         batch = graph.batch if batch is None and self.pool is not None else batch
-        if not torch.compiler.is_compiling():
-            checks.graph(graph, x)
-            edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
-            checks.actions(actions, self.num_layers, graph.num_nodes, self.action_network is not None)
-            checks.batch(batch, self.pool, graph.num_nodes)
+        checks.graph(graph, x)
+        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
+        checks.actions(actions, self.num_layers, graph.num_nodes, self.action_network is not None)
+        checks.batch(batch, self.pool, graph.num_nodes)
+        num_graphs = graph.num_graphs if num_graphs is None and batch is graph.batch is not None else num_graphs
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if return_trace or (actions is not None and actions != "sample"):
                 raise ValueError(
                     "samples: averages over drawn actions; it goes with neither return_trace nor other actions"
                 )
-            draws = torch.stack([self._run(x, graph, edge_attr, batch, None, generator)[0] for _ in range(samples)])
+            draws = torch.stack(
+                [self._run(x, graph, edge_attr, batch, num_graphs, None, generator)[0] for _ in range(samples)]
+            )
             return Samples(draws.mean(0), draws.std(0, correction=min(1, samples - 1)))
-        out, decisions, logits = self._run(x, graph, edge_attr, batch, actions, generator, return_trace)
+        out, decisions, logits = self._run(x, graph, edge_attr, batch, num_graphs, actions, generator, return_trace)
         return (out, self._trace(graph, decisions, logits)) if return_trace else out
 
     def _run(
@@ -257,6 +260,7 @@ class CoGNN(nn.Module):
         graph: Graph,
         edge_attr: Tensor | None,
         batch: Tensor | None,
+        num_graphs: int | None,
         actions: ActionMode | Tensor | None,
         generator: torch.Generator | None,
         keep_logits: bool = False,
@@ -279,7 +283,7 @@ class CoGNN(nn.Module):
         if self.norm_first:
             h = self.norms[-1](h)
         if self.pool is not None:
-            h = POOLS[self.pool](h, batch, graph.num_graphs if graph.batch is batch else None)
+            h = POOLS[self.pool](h, batch, num_graphs)
         for linear in self.decoder[:-1]:
             h = self._drop(self.act(linear(h)))
         return self.decoder[-1](h), decisions, logits

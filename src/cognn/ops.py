@@ -130,20 +130,25 @@ class _Heard(Function):
         x, listen, broadcast, weight, ptr, index, ptr_t, index_t, slot_t, ones, y = ctx.saved_tensors
         needs_x, needs_listen, needs_broadcast, needs_weight = ctx.needs_input_grad[:4]
         grad_x = grad_listen = grad_broadcast = grad_weight = None
+        again = torch.is_grad_enabled()  # the gradient is to be differentiated itself, through all that it came from
         if needs_listen:
+            if again:
+                y = _Heard.apply(x, None, broadcast, weight, ptr, index, ptr_t, index_t, slot_t, ones)
             grad_listen = _row_dot(grads[0], y)
         grad = _rows(listen, grads[0])
         if needs_x or needs_broadcast:
-            again = torch.is_grad_enabled()  # the gradient is to be differentiated itself
-            if weight is None and again:
-                t = _Heard.apply(grad, None, None, None, ptr_t, index_t, ptr, index, slot_t, ones)
+            if again:
+                slot = torch.empty_like(slot_t).index_copy_(0, slot_t.long(), torch.arange(len(slot_t)).to(slot_t))
+                weight_t = None if weight is None else weight[slot_t]
+                t = _Heard.apply(grad, None, None, weight_t, ptr_t, index_t, ptr, index, slot, ones)
             else:
                 t = product(grad, ptr_t, index_t, ones if weight is None else weight[slot_t], weight is not None)
             grad_broadcast = _row_dot(t, x) if needs_broadcast else None
             in_place = broadcast is not None and t.dim() == 2 and not again
             grad_x = t.mul_(broadcast.unsqueeze(-1)) if in_place else _rows(broadcast, t)
         if needs_weight:
-            grad_weight = edge_dot(grad, _rows(broadcast, x).to(grad.dtype), ptr, index)
+            sent = _rows(broadcast, x).to(grad.dtype)
+            grad_weight = _gathered_dot(grad, sent, ptr, index) if again else edge_dot(grad, sent, ptr, index)
         return grad_x, grad_listen, grad_broadcast, grad_weight, *[None] * 6
 
 
@@ -220,7 +225,11 @@ def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
 
 def random_bits(like: Tensor, count: int, generator: torch.Generator | None = None) -> Tensor:
     """``count`` words of 64 random bits on the device of ``like``; compiled code draws the same ones as eager code."""
-    return _ops().bits(like, count) if is_compiling() else _bits(like, count, generator)
+    if is_compiling():
+        if generator is not None:
+            raise ValueError("generator: not available in compiled code; seed with torch.manual_seed instead")
+        return _ops().bits(like, count)
+    return _bits(like, count, generator)
 
 
 def _needs_grad(*tensors: Tensor | None) -> bool:
@@ -265,10 +274,15 @@ def _edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor
         left, right = left.unsqueeze(-1), right.unsqueeze(-1)
     if left.dtype not in (torch.float32, torch.float64) or index.numel() > left.size(0) * right.size(0):
         # sampled_addmm knows neither half precision nor more values than the matrix has places (parallel edges).
-        rows = torch.repeat_interleave(torch.arange(left.size(0), device=left.device), ptr.diff())
-        return (left[rows] * right[index]).sum(-1)
+        return _gathered_dot(left, right, ptr, index)
     pattern = _csr(ptr, index, left.new_zeros(index.numel()), right.size(0))
     return torch.sparse.sampled_addmm(pattern, left.contiguous(), right.t(), beta=0.0).values().clone()
+
+
+def _gathered_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """The same by vectors laid out per edge: differentiable itself, and for any type."""
+    rows = torch.repeat_interleave(torch.arange(left.size(0), device=left.device), ptr.diff())
+    return _row_dot(left[rows], right[index])
 
 
 def _segment_max(value: Tensor, ptr: Tensor) -> Tensor:

@@ -52,30 +52,31 @@ def survives(config: DataConfig, read: Callable[[DataConfig], object] = load_fil
 
 
 @st.composite
-def csv_table(draw: st.DrawFn) -> str:
-    """Rows of hostile cells under hostile names, sometimes ragged."""
-    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=5))
+def csv_table(draw: st.DrawFn, usual: tuple[str, ...]) -> str:
+    """Rows of hostile cells under mostly usual names, sometimes ragged."""
+    names = [*usual, *draw(st.lists(st.sampled_from(NAMES), max_size=3, unique=draw(st.integers(0, 9)) > 0))]
+    names = draw(st.permutations(list(dict.fromkeys(names)) if draw(st.integers(0, 9)) else names))
     separator = draw(st.sampled_from([",", ",", ";", "\t"]))
-    width = st.just(len(names)) if draw(st.booleans()) else st.integers(0, 6)
+    width = st.integers(0, 6) if draw(st.integers(0, 9)) == 0 else st.just(len(names))
     rows = [draw(st.lists(HOSTILE, min_size=n, max_size=n)) for n in draw(st.lists(width, max_size=6))]
     ending = draw(st.sampled_from(["\n", "\r\n"]))
     return ending.join(separator.join(cells) for cells in [names, *rows])
 
 
 @st.composite
-def options(draw: st.DrawFn) -> dict[str, object]:
-    some = st.sampled_from(["", "", "", *NAMES, "a,b", "y,label"])
+def options(draw: st.DrawFn, names: list[str]) -> dict[str, object]:
+    some = st.sampled_from([""] * 9 + names)
     return {
         "target": draw(some),
-        "task": draw(st.sampled_from(["", "", "binary", "multiclass", "multilabel", "regression", "?"])),
-        "metric": draw(st.sampled_from(["", "", "mae", "accuracy", "?"])),
-        "directed": draw(st.sampled_from([True, False, None])),
-        "graph_column": draw(some),
+        "task": draw(st.sampled_from(["", "binary", "multiclass", "multilabel", "regression"] * 3 + ["?"])),
+        "metric": draw(st.sampled_from([""] * 9 + ["mae", "accuracy", "?"])),
+        "directed": draw(st.sampled_from([True, False] * 4 + [None])),
+        "graph_column": draw(st.sampled_from(["", "", "graph"])),
         "split_column": draw(some),
         "ignore": draw(some),
         "categorical": draw(some),
         "fill": draw(st.sampled_from(["refuse", "mean", "zero"])),
-        "random_splits": draw(st.integers(-1, 3)),
+        "random_splits": draw(st.sampled_from([1, 1, 1, 2, 0])),
         "data_seed": draw(st.sampled_from([0, -1, 2**62])),
     }
 
@@ -88,7 +89,7 @@ def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
         place = draw(st.integers(0, len(data)))
         kind = draw(st.sampled_from(["set", "cut", "insert", "end"]))
         if kind == "set" and place < len(data):
-            data[place] = draw(st.integers(0, 255))
+            data[place] = draw(st.integers(32, 126) | st.integers(0, 255))
         elif kind == "cut":
             del data[place : place + draw(st.integers(1, 20))]
         elif kind == "insert":
@@ -118,7 +119,12 @@ def graphml() -> bytes:
 
 
 @settings(max_examples=600)
-@given(nodes=csv_table(), edges=csv_table(), graphs=st.none() | csv_table(), chosen=options())
+@given(
+    nodes=csv_table(("id", "y")),
+    edges=csv_table(("source", "target")),
+    graphs=st.none() | csv_table(("graph", "y")),
+    chosen=options(NAMES),
+)
 def test_hostile_tables(folder: Path, nodes: str, edges: str, graphs: str | None, chosen: dict) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
     survives(tables(folder, nodes, edges, graphs, **chosen))
@@ -127,21 +133,22 @@ def test_hostile_tables(folder: Path, nodes: str, edges: str, graphs: str | None
 @st.composite
 def plausible(draw: st.DrawFn) -> tuple[str, str]:
     """Tables that are mostly sound, so that errors come late."""
-    count = draw(st.integers(1, 8))
-    cells = st.sampled_from(["0", "1", "2.5", "a", "b", "", "true"])
-    some = st.lists(st.one_of(st.just("1"), cells) if draw(st.booleans()) else cells, min_size=count, max_size=count)
-    columns = [draw(some) for _ in range(3)]
-    rows = [f"{i},{i % 2},{a},{b},{c}" for i, (a, b, c) in enumerate(zip(*columns, strict=True))]
-    ends = st.tuples(st.integers(-1, count), st.integers(0, count - 1), cells)
-    edges = [f"{u},{v},{w}" for u, v, w in draw(st.lists(ends, max_size=6))]
+    count = draw(st.integers(3, 8))
+    kinds = [["0", "1"], ["0", "1", "2"], ["a", "b"], ["1.5", "-2", "0.25"], ["true", "false"], ["a", "7", "", "NA"]]
+    columns = [
+        draw(st.lists(st.sampled_from(draw(st.sampled_from(kinds))), min_size=count, max_size=count)) for _ in "aby"
+    ]
+    rows = [f"{i},{i // 2},{a},{b},{y}" for i, (a, b, y) in enumerate(zip(*columns, strict=True))]
+    end = st.integers(0, count - 1) | st.integers(0, count - 1) | st.integers(-1, count)
+    edges = [f"{u},{v},{w}" for u, v, w in draw(st.lists(st.tuples(end, end, st.sampled_from("0123a")), max_size=6))]
     return "\n".join(["id,graph,a,b,y", *rows]), "\n".join(["source,target,w", *edges])
 
 
 @settings(max_examples=400)
-@given(files=plausible(), chosen=options())
+@given(files=plausible(), chosen=options(["y", "a", "b", "a,b", "y,a"]))
 def test_plausible_tables(folder: Path, files: tuple[str, str], chosen: dict) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
-    survives(tables(folder, *files, **chosen | {"ignore": "", "metric": ""}))
+    survives(tables(folder, *files, **chosen | {"split_column": ""}))
 
 
 @settings(max_examples=300)
@@ -165,6 +172,15 @@ def test_damaged_parquet(folder: Path, nodes: bytes, edges: bytes, which: int) -
     paths[1].unlink()
 
 
+def test_a_damaged_parquet_file_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    whole = parquet(NODES)
+    (tmp_path / "edges.csv").write_text(EDGES)
+    for place in range(0, len(whole), 60):
+        (tmp_path / "nodes.parquet").write_bytes(whole[:place] + b"\xff\x07" + whole[place + 2 :])
+        survives(DataConfig(dataset=str(tmp_path), directed=True))
+    assert capfd.readouterr() == ("", "")
+
+
 @settings(max_examples=300)
 @given(content=damaged(packed(**arrays(edge_attr=np.arange(12.0)))))
 def test_damaged_archives(folder: Path, content: bytes) -> None:
@@ -172,30 +188,22 @@ def test_damaged_archives(folder: Path, content: bytes) -> None:
     survives(DataConfig(dataset=str(folder / "g.npz"), directed=True))
 
 
-KEYS = [
-    "x",
-    "y",
-    "edge_index",
-    "edges",
-    "edge_attr",
-    "batch",
-    "train_mask",
-    "val_mask",
-    "test_mask",
-    "val_masks",
-    "other",
-]
+KEYS = ["x", "y", "edge_index", "edges", "edge_attr", "batch", "train_mask", "val_mask", "test_mask", "val_masks"]
 TYPES = ["<f4", ">f8", "f2", "i1", "<i8", "u8", "?", "U3", "S2", "c8", "M8[s]", "O", "i4,f4"]
+SHAPES = [(), (0,), (12,), (12, 2), (2, 12), (12, 1), (12, 0), (2, 0), (1, 2, 3), (4,)]
 
 
 @st.composite
 def members(draw: st.DrawFn) -> dict[str, np.ndarray]:
-    out = {}
-    for key in draw(st.lists(st.sampled_from(KEYS), unique=True, max_size=8)):
-        shape = draw(st.sampled_from([(), (0,), (4,), (4, 2), (2, 4), (4, 1), (4, 0), (2, 0), (1, 2, 3), (12,)]))
+    """Sound arrays, of which a few are replaced."""
+    out = arrays(edge_attr=draw(st.sampled_from([None, np.arange(12.0), np.arange(12)])))
+    for key in draw(st.lists(st.sampled_from(KEYS), unique=True, max_size=3)):
+        shape = draw(st.sampled_from(SHAPES + [(12,), (12, 2), (2, 12)] * 3))
         kind = draw(st.sampled_from(TYPES + ["<f4", "<i8", "?"] * 4))
-        fill = draw(st.sampled_from([0, 1, 1, 3]))
-        out[key] = np.full(shape, fill).astype(kind) if kind != "i4,f4" else np.zeros(shape, kind)
+        filled = np.full(shape, draw(st.sampled_from([0, 1, 3, -1])))
+        out[key] = np.zeros(shape, kind) if kind == "i4,f4" else filled.astype(kind)
+    for key in draw(st.lists(st.sampled_from(sorted(out)), unique=True, max_size=1)):
+        del out[key]
     return out
 
 
@@ -204,6 +212,39 @@ def members(draw: st.DrawFn) -> dict[str, np.ndarray]:
 def test_hostile_archives(folder: Path, members: dict[str, np.ndarray], directed: bool, task: str) -> None:
     (folder / "g.npz").write_bytes(packed(**members))
     survives(DataConfig(dataset=str(folder / "g.npz"), directed=directed, task=task))
+
+
+@st.composite
+def odd_graphml(draw: st.DrawFn) -> str:
+    """Well-formed XML that need not make sense."""
+    of = lambda *values: draw(st.sampled_from(values))  # noqa: E731
+    types = ["int", "double", "string", "boolean", "long", "odd"]
+    keys = "".join(
+        f'<key id="k{i}" for="{of("node", "node", "edge", "all")}" attr.name="{of("y", "a", "id", "split", "a b")}" '
+        f'attr.type="{draw(st.sampled_from(types))}">{of("", "", "<default>1</default>", "<default/>")}</key>'
+        for i in range(draw(st.integers(0, 3)))
+    )
+    value = st.sampled_from(["1", "0", "2.5", "true", "x", "", "nan", "1e999", "train"])
+    some = lambda: "".join(f'<data key="k{i}">{draw(value)}</data>' for i in range(draw(st.integers(0, 3))))  # noqa: E731
+    nodes = "".join(f'<node id="{of("1", "2", "3", "")}">{some()}</node>' for _ in range(draw(st.integers(0, 5))))
+    edges = "".join(
+        f'<edge source="{of("1", "2", "9")}" {of("", "id=&quot;1&quot;".replace("&quot;", chr(34)))} '
+        f'{of("", "directed=" + chr(34) + "true" + chr(34))} target="{of("1", "3")}">{some()}</edge>'
+        for _ in range(draw(st.integers(0, 4)))
+    )
+    extra = of(
+        "", "", "", "<hyperedge/>", "<port/>", '<node id="7"><graph/></node>', '<node yfiles.foldertype="group"/>'
+    )
+    graph = f'<graph edgedefault="{of("directed", "undirected", "odd")}">{nodes}{edges}{extra}</graph>'
+    space = of("http://graphml.graphdrawing.org/xmlns", "http://graphml.graphdrawing.org/xmlns", "x:y")
+    return f'<graphml xmlns="{space}">{keys}{graph}</graphml>'
+
+
+@settings(max_examples=300)
+@given(content=odd_graphml())
+def test_odd_graphml(folder: Path, content: str) -> None:
+    (folder / "g.graphml").write_text(content, encoding="utf-8")
+    survives(DataConfig(dataset=str(folder / "g.graphml"), fill="mean"))
 
 
 @settings(max_examples=300)

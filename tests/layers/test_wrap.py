@@ -3,8 +3,10 @@ import torch
 from hypothesis import given
 from torch import nn
 from torch_geometric.nn import (
+    EdgeConv,
     GATv2Conv,
     GCNConv,
+    GINConv,
     GINEConv,
     GraphConv,
     MessagePassing,
@@ -124,3 +126,35 @@ class Backwards(MessagePassing):
 def test_refuses_what_cannot_cooperate(make, edge_dim, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         WrappedLayer(make(), 5, 6, edge_dim)
+
+
+class MeanTimesZero(MessagePassing):
+    """Looks like nothing at all until it has been trained."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(aggr="mean")
+        self.alpha = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x, edge_index):
+        return self.alpha * self.propagate(edge_index, x=x)
+
+
+def test_the_trial_is_not_fooled_by_a_start_at_zero_or_by_batch_statistics() -> None:
+    assert WrappedLayer(MeanTimesZero(5), 5, 5).estimator == "kept"
+    mlp = nn.Sequential(nn.Linear(10, 6), nn.BatchNorm1d(6), nn.ReLU())
+    layer = WrappedLayer(EdgeConv(mlp, aggr="add"), 5, 6).double().train()
+    assert layer.estimator == "kept"
+    case = random_case(4, layers=1)
+    gates, kept = force(case.actions[0], torch.float64).gates, induced(case.edge_index, case.actions[0])
+    got = layer(case.x, Graph(case.edge_index, 9), gates)
+    torch.testing.assert_close(got, layer.conv(case.x, case.edge_index[:, kept]))
+
+
+def test_lazy_layers_get_weights_of_their_own_and_nothing_else_is_touched() -> None:
+    torch.manual_seed(0)
+    one, two = (WrappedLayer(SAGEConv(-1, 6), 5, 6) for _ in range(2))
+    assert not torch.equal(one.conv.lin_l.weight, two.conv.lin_l.weight)
+    frozen = nn.BatchNorm1d(6).eval()
+    layer = WrappedLayer(GINConv(nn.Sequential(nn.Linear(5, 6), frozen)), 5, 6)
+    assert not frozen.training
+    assert layer.conv.nn[1].num_batches_tracked == 0

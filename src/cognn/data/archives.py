@@ -59,7 +59,9 @@ def _array(path: str | Path, archive: zipfile.ZipFile, name: str, info: zipfile.
         start = stream.tell()
     if dtype.hasobject or dtype.kind not in "biufU":
         raise DataError(f"{path}: {name!r} holds {dtype}; only plain numbers, booleans and text are read, no pickles")
-    if len(shape) > 2 or math.prod(shape) * dtype.itemsize > info.file_size - start:
+    if len(shape) > 2:
+        raise DataError(f"{path}: {name!r} has {len(shape)} dimensions; expected one or two")
+    if math.prod(shape) * dtype.itemsize > info.file_size - start:
         raise DataError(f"{path}: {name!r} says it has shape {shape}, which the file does not hold")
     with archive.open(info) as stream:
         return np.asarray(npy.read_array(stream, allow_pickle=False))

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -86,7 +87,9 @@ def _check_features(report: Report, tables: Tables, roles: Roles, config: DataCo
     report.facts["features"] = f"{sum(part.size(1) for part in found):,} from {len(found)} columns"
     if not names:
         report.warnings.append(f"{nodes.name}: has no feature columns; every node gets a constant 1")
-    return torch.cat(found, 1) if found and len(found) == len(names) else None
+    if not found or len(found) < len(names):
+        return None
+    return torch.from_numpy(np.concatenate([part.numpy() for part in found], axis=1))
 
 
 def _encoded(table: Table, name: str, config: DataConfig) -> Tensor:

@@ -64,10 +64,11 @@ def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) 
     more = f", and {len(named) - MOST_CLASSES} more" if len(named) > MOST_CLASSES else ""
     report.facts["balance"] = ", ".join(named[:MOST_CLASSES]) + more
     if edge_index is not None and task.level == "node" and task.kind != "multilabel":
-        one, other = y[edge_index]
-        both = (one >= 0) & (other >= 0) & (edge_index[0] != edge_index[1])  # nan is not
-        if bool(both.any()):
-            share = float((one == other)[both].double().mean())
+        sender, receiver = edge_index.numpy()
+        one, other = y.numpy()[sender], y.numpy()[receiver]
+        both = (one >= 0) & (other >= 0) & (sender != receiver)  # nan is not
+        if both.any():
+            share = float((one == other)[both].mean())
             report.facts["homophily"] = f"{share:.3f} of the edges between labelled nodes join equal labels"
 
 

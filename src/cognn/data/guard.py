@@ -1,5 +1,7 @@
 """Files are not trusted: whatever a parser makes of one comes out as a table, an array, or one line for the user."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,24 @@ def reading(name: str | Path, hint: str = "is it complete, and of the kind its e
     except (Exception, PanicException) as error:  # damaged bytes make a parser fail in ways nobody can list
         reason = next(iter(str(error).splitlines()), "").strip(" :.") or type(error).__name__
         raise DataError(f"{name}: cannot be read ({shorten(reason)}); {hint}") from error
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Send standard error nowhere: over a damaged Parquet file Polars prints a backtrace before it raises."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            sys.stderr.flush()
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def existing(path: str | Path) -> Path:

@@ -60,8 +60,8 @@ def refuse_unknown(tables: Tables, roles: Roles, links: Links) -> None:
     if problem:
         raise DataError(problem)
     if links.node_graph is not None:
-        source, target = links.node_graph[links.edge_index]
-        across = (source != target).nonzero()
+        source, target = links.node_graph.numpy()[links.edge_index.numpy()]
+        across = np.flatnonzero(source != target)
         if len(across):
             raise DataError(
                 f"{tables.edges.at(roles.edge_target, int(across[0]))}: this edge joins two different graphs; both ends"
@@ -73,7 +73,7 @@ def unknown_ids(tables: Tables, roles: Roles, links: Links) -> list[str]:
     """A line for each end of the edges that has unknown ids, with the first rows."""
     lines = []
     for column, ends in zip((roles.edge_source, roles.edge_target), links.edge_index, strict=True):
-        rows = (ends < 0).nonzero().squeeze(-1)
+        rows = np.flatnonzero(ends.numpy() < 0)
         if len(rows):
             cell = tables.edges.column(column)[int(rows[0])]
             what = "no id" if cell is None else f"no node has the id {shorten(str(cell), 60)!r}"
@@ -82,7 +82,7 @@ def unknown_ids(tables: Tables, roles: Roles, links: Links) -> list[str]:
     return lines
 
 
-def _rows(rows: Tensor, most: int = 5) -> str:
+def _rows(rows: NDArray[np.int64], most: int = 5) -> str:
     shown = ", ".join(str(row + 1) for row in rows[:most].tolist())
     return shown + (", ..." if len(rows) > most else "")
 

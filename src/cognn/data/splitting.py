@@ -17,8 +17,9 @@ SHARES = (0.6, 0.2)
 
 def known_items(y: Tensor) -> Tensor:
     """The items that have a target, in any of its columns."""
-    known = ~y.isnan() if y.is_floating_point() else y >= 0
-    return (known if known.dim() == 1 else known.any(-1)).nonzero().squeeze(-1)
+    values = y.numpy()
+    known = ~np.isnan(values) if y.is_floating_point() else values >= 0
+    return torch.from_numpy(np.flatnonzero(known if known.ndim == 1 else known.any(-1)))
 
 
 def random_splits(items: Tensor, count: int, seed: int) -> list[Split]:
@@ -73,7 +74,7 @@ def overlaps(split: Split) -> dict[str, Tensor]:
     """Items that are in two parts of a split, by the names of the parts."""
     parts = {"train": split.train, "val": split.val, "test": split.test}
     pairs = [("train", "val"), ("train", "test"), ("val", "test")]
-    shared = {f"{a} and {b}": parts[a][torch.isin(parts[a], parts[b])] for a, b in pairs}
+    shared = {f"{a} and {b}": torch.from_numpy(np.intersect1d(parts[a], parts[b])) for a, b in pairs}
     return {names: items for names, items in shared.items() if len(items)}
 
 

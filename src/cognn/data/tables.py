@@ -7,7 +7,7 @@ import polars as pl
 import polars.selectors as cs
 
 from cognn.data.errors import DataError
-from cognn.data.guard import existing, listing, reading, shorten
+from cognn.data.guard import existing, hushed, listing, reading, shorten
 
 CSV, PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04")
@@ -36,7 +36,7 @@ class Table:
         self.require(name)
         if isinstance(self._frame, pl.DataFrame):
             return self._frame.get_column(name)
-        with reading(self.name):
+        with reading(self.name), hushed():
             return self._frame.select(cs.by_name(name)).collect().get_column(name)
 
     def require(self, *names: str) -> None:
@@ -49,7 +49,7 @@ class Table:
         """The same table, read at once, which is quicker where it has many columns."""
         if isinstance(self._frame, pl.DataFrame):
             return self
-        with reading(self.name):
+        with reading(self.name), hushed():
             return Table(self.name, self._frame.collect(), self.num_rows)
 
     def at(self, column: str, row: int) -> str:
@@ -76,17 +76,17 @@ def _csv(name: str, file: Path) -> Table:
             if raw.read(4).startswith(COMPRESSED):
                 raise DataError(f"{name}: is compressed; unpack it first")
         header, skip, separator = _header(name, file)
-        schema = dict.fromkeys(header, pl.String())
         try:
-            frame = pl.read_csv(
-                file, has_header=False, skip_lines=skip, schema=schema, separator=separator, glob=False,
-                raise_if_empty=False,
-            )  # fmt: skip
+            # Everything as text: what a column means is decided by all of its values, not by the first hundred.
+            frame = pl.read_csv(file, separator=separator, infer_schema=False, glob=False)
         except pl.exceptions.ComputeError:
             row = _ragged(file, skip, separator, len(header))
             if row is None:
                 raise
             raise DataError(f"{name}: row {row} has more fields than the {len(header)} of the header") from None
+        if frame.width != len(header):
+            raise DataError(f"{name}: the header cannot be read; are its quotes closed?")
+        frame.columns = header  # Polars leaves doubled quotes in names
         frame = frame.with_columns(pl.all().str.strip_chars())
         # Files often end in an empty line, which is no row.
         rows = frame.height
@@ -123,7 +123,7 @@ def _ragged(file: Path, skip: int, separator: str, width: int) -> int | None:
 
 
 def _parquet(name: str, file: Path) -> Table:
-    with reading(name):
+    with reading(name), hushed():
         frame = pl.scan_parquet(file, glob=False, hive_partitioning=False)
         rows, width = int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
         size = 8 * rows * width

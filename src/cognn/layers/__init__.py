@@ -56,6 +56,10 @@ def make_layer(
         raise TypeError(f"{argument}: expected a name ({', '.join(LAYERS)}) or a callable (in, out), got {spec!r}")
     layer = spec(in_channels, out_channels)
     if isinstance(layer, CooperativeLayer):
+        if (edge_dim is not None or edge_categories is not None) and getattr(layer, "edges", None) is None:
+            raise ValueError(
+                f"{argument}: {layer} takes no edge features; pass them to its edge_dim or edge_categories"
+            )
         return layer
     if not isinstance(layer, MessagePassing):
         raise TypeError(f"{argument}: the callable must return a PyG MessagePassing layer, got {type(layer).__name__}")

@@ -55,11 +55,7 @@ class SumLayer(CooperativeLayer):
             ).split(self.out_channels, dim=-1)
             out = own + ops.heard(graph, message, gates, mask, scale)
         else:
-            out, message = self.lin_self(x), ops.heard(graph, x, gates, mask, scale)
-            if out.dtype == message.dtype == self.lin_neighbor.weight.dtype:
-                out = out.addmm_(message, self.lin_neighbor.weight.t())  # one pass less over memory
-            else:  # under autocast they differ
-                out = out + self.lin_neighbor(message)
+            out = self.lin_self(x) + self.lin_neighbor(ops.heard(graph, x, gates, mask, scale))
         if self.edges is not None and edge_attr is not None:
             out = out + heard_edges(self.edges, graph, edge_attr, gates, mask, scale)
         return out

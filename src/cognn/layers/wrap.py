@@ -1,11 +1,14 @@
 """Any PyG layer as a cooperative one."""
 
+import copy
 import inspect
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import MessagePassing
+from torch.nn.parameter import UninitializedParameter
+from torch_geometric.nn import MessagePassing, SumAggregation
 
 from cognn.actions import Gates
 from cognn.graph import Graph
@@ -45,7 +48,7 @@ class WrappedLayer(CooperativeLayer):
         self.conv, self.edge_dim = conv, edge_dim
         conv.explain = False  # a PyG explainer masks this layer, which knows which edges are left
         self.estimator = "kept"
-        self._probe(name)
+        self.estimator = self._probe(name)
 
     def reset_parameters(self) -> None:
         """Draw all weights of the wrapped layer anew."""
@@ -90,35 +93,49 @@ class WrappedLayer(CooperativeLayer):
         return self.conv(x, edge_index) if edge_attr is None else self.conv(x, edge_index, edge_attr=edge_attr)
 
     @torch.no_grad()
-    def _probe(self, name: str) -> None:
-        """Run the layer once on a small graph: refuse what cannot run, and find the estimator by trial."""
-        training = self.conv.training
-        parameter = next(self.conv.parameters(), torch.empty(0))
-        with torch.random.fork_rng(devices=[]):
-            rng = torch.Generator().manual_seed(0)
-            x = torch.randn(8, self.in_channels, generator=rng)
-            graph = Graph(torch.randint(8, (2, 40), generator=rng), 8)
-            edge_attr = None if self.edge_dim is None else torch.randn(40, self.edge_dim, generator=rng)
-            gates = Gates(*(torch.rand(2, 8, generator=rng) < 0.6).float())
-            if parameter.is_floating_point() and parameter.device.type != "meta":
-                x, gates = x.to(parameter), Gates(*(gate.to(parameter) for gate in gates))
-                graph = graph.to(parameter.device)
-                edge_attr = None if edge_attr is None else edge_attr.to(parameter)
-            self.conv.eval()
-            try:
-                on_kept = self(x, graph, gates, edge_attr)
-                if tuple(on_kept.shape) != (8, self.out_channels):
-                    raise ValueError(f"returned {tuple(on_kept.shape)} for 8 nodes, expected (8, {self.out_channels})")
-                self.estimator = "all"
-                on_all = self(x, graph, gates, edge_attr)
-            except Exception as error:
-                raise ValueError(
-                    f"{name}: did not run on a small graph with {self.in_channels} features: {error}"
-                ) from error
-            finally:
-                self.conv.train(training)
-        if not torch.allclose(on_kept, on_all, rtol=1e-4, atol=1e-5):
-            self.estimator = "kept"
+    def _probe(self, name: str) -> str:
+        """Run the layer on a small graph: refuse what cannot run, and find the estimator by trial.
+
+        The trials are on a copy, with the initial and with random weights, in training and in evaluation: a zero at
+        the start, a saturated attention or the fixed statistics of a norm may make a layer look like a sum.
+        """
+        rng = torch.Generator().manual_seed(0)
+        edge_index = torch.randint(8, (2, 40), generator=rng)
+        graph = Graph(edge_index[:, edge_index[1].argsort(stable=True)], 8)  # some aggregations want them sorted
+        x = torch.randn(8, self.in_channels, generator=rng)
+        edge_attr = None if self.edge_dim is None else torch.randn(40, self.edge_dim, generator=rng)
+        original = self.conv
+        parameter = next(original.parameters(), x)
+        if not isinstance(parameter, UninitializedParameter) and parameter.is_floating_point():
+            x = x.to(parameter)
+            graph = graph.to(parameter.device)
+            edge_attr = None if edge_attr is None else edge_attr.to(parameter)
+        try:
+            if any(isinstance(p, UninitializedParameter) for p in original.parameters()):
+                self._run(x, graph.edge_index, edge_attr)  # a lazy layer takes its size, and weights of its own, now
+            with torch.random.fork_rng(devices=[]):
+                self.conv = copy.deepcopy(original)
+                exact = isinstance(original.aggr_module, SumAggregation)
+                for scale, training in product((0.0, 0.3), (False, True)):
+                    self.conv.train(training)
+                    for parameter in self.conv.parameters():
+                        parameter.add_(torch.randn_like(parameter), alpha=scale)
+                    gates = Gates(*(torch.rand(2, 8, generator=rng) < 0.5).to(x))
+                    outs = []
+                    for self.estimator in ("kept", "all"):
+                        torch.manual_seed(0)
+                        outs.append(self(x, graph, gates, edge_attr))
+                    if tuple(outs[0].shape) != (8, self.out_channels):
+                        shape = tuple(outs[0].shape)
+                        raise ValueError(f"returned {shape} for 8 nodes, expected (8, {self.out_channels})")
+                    error = (outs[0] - outs[1]).abs().max() / outs[0].abs().max().clamp(min=1e-12)
+                    exact &= bool(error < 1e-4)
+        except Exception as error:
+            message = f"{name}: did not run on a small graph with {self.in_channels} features: {error}"
+            raise ValueError(message) from error
+        finally:
+            self.conv = original
+        return "all" if exact else "kept"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.conv}, estimator={self.estimator!r})"
