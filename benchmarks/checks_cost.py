@@ -22,7 +22,7 @@ from torch import Tensor
 from benchmarks.common import grid, show
 from cognn import CoGNN, checks
 
-CHECKS = ("features", "graph", "edge_features", "actions", "batch")
+CHECKS = ("features", "finite", "graph", "edge_features", "actions", "batch")
 
 
 class Stopwatch:

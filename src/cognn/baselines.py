@@ -128,7 +128,9 @@ class Baseline(nn.Module):
             checks.graph(graph, x)
             edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
             checks.batch(batch, self.pool, graph.num_nodes)
-        h = first = self.act(self._drop(self.encoder(x)))
+        h = self.encoder(x)
+        checks.finite(x, h)
+        h = first = self.act(self._drop(h))
         for block in self.blocks:
             h = block(h, graph, edge_attr, first)
         h = self.norm(h)

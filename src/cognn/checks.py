@@ -28,7 +28,7 @@ def at_least(name: str, value: Any, low: int) -> None:
 
 
 def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
-    """Refuse node features of a wrong type, width or value."""
+    """Refuse node features of a wrong type or width."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
     if not x.is_floating_point():
@@ -37,7 +37,17 @@ def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
         raise TypeError(f"x: is {x.dtype}, but the model {dtype}; convert with x.to({dtype}) or model.to({x.dtype})")
     if x.dim() != 2 or x.size(1) != in_channels:
         raise ValueError(f"x: expected shape (N, in_channels={in_channels}), got {tuple(x.shape)}")
-    _once("x", x, _finite)
+
+
+def finite(x: Tensor, encoded: Tensor) -> None:
+    """Refuse nan and infinite features; they show in the first linear map of them, which is often the narrower one."""
+    narrower = encoded if encoded.size(1) < x.size(1) else x
+    if torch.compiler.is_compiling() or (not x.is_inference() and _seen.get(x) == _passed(x, finite, ())):
+        return
+    if not bool(narrower.detach().sum().isfinite()):
+        _finite("x", x)
+    if not x.is_inference():
+        _seen[x] = _passed(x, finite, ())
 
 
 def graph(value: Graph, x: Tensor) -> None:
@@ -125,10 +135,13 @@ def _once(name: str, value: Tensor, check: Any, *limits: Any) -> None:
     if value.is_inference():
         check(name, value, *limits)
         return
-    passed = (value._version, value.data_ptr(), check, limits)
-    if _seen.get(value) != passed:
+    if _seen.get(value) != _passed(value, check, limits):
         check(name, value, *limits)
-        _seen[value] = passed
+        _seen[value] = _passed(value, check, limits)
+
+
+def _passed(value: Tensor, check: Any, limits: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (value._version, value.data_ptr(), check, limits)
 
 
 def _finite(name: str, value: Tensor) -> None:

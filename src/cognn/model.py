@@ -267,7 +267,9 @@ class CoGNN(nn.Module):
     ) -> tuple[Tensor, list[Decision | None], list[Tensor | None]]:
         decisions: list[Decision | None] = []
         logits: list[Tensor | None] = []
-        h = self.act(self._drop(self.encoder(x)))
+        h = self.encoder(x)
+        checks.finite(x, h)
+        h = self.act(self._drop(h))
         for index, layer in enumerate(self.layers):
             if self.norm_first:
                 h = self.norms[index](h)

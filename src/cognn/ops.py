@@ -233,7 +233,11 @@ def random_bits(like: Tensor, count: int, generator: torch.Generator | None = No
 
 
 def _needs_grad(*tensors: Tensor | None) -> bool:
-    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return False
 
 
 def _adjacency(graph: "Graph") -> Tensor:

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from cognn.data.errors import DataError
+from cognn.data.files import load_files
 from cognn.train.config import DataConfig
 
 PARTS = ("train", "train", "train", "val", "test")
@@ -13,6 +16,9 @@ NODES = "id,age,color,member,label,split\n" + "".join(
     for i in range(20)
 )
 EDGES = "source,target,kind\n" + "".join(f"n{i},n{(i + 1) % 20},{'xyz'[i % 3]}\n" for i in range(20))
+
+GRAPH_NODES = "id,graph,a\n" + "".join(f"{i % 4},g{i // 4},{i}\n" for i in [*range(4, 24), *range(4)])
+GRAPH_EDGES = "source,target,graph\n" + "".join(f"{i % 3},{i % 3 + 1},g{i // 3}\n" for i in range(18))
 
 
 def tables(folder: Path, nodes: str = NODES, edges: str = EDGES, graphs: str | None = None, **options) -> DataConfig:
@@ -39,3 +45,19 @@ def arrays(**changes) -> dict[str, np.ndarray]:
         "y": np.arange(12) % 3,
     }
     return {name: value for name, value in (sound | changes).items() if value is not None}
+
+
+def save(tmp_path: Path, **changes) -> DataConfig:
+    """A config for an .npz with these keys."""
+    np.savez(tmp_path / "g.npz", **arrays(**changes))
+    return DataConfig(dataset=str(tmp_path / "g.npz"), directed=True)
+
+
+def refused(config: DataConfig, *words: str) -> None:
+    """Loading fails with one line that has all of these words."""
+    with pytest.raises(DataError) as error:
+        load_files(config)
+    text = str(error.value)
+    assert "\n" not in text
+    for word in words:
+        assert word in text, text

@@ -8,7 +8,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
@@ -22,12 +21,19 @@ from cognn.data.errors import DataError
 from cognn.data.files import load_files, load_with_schema
 from cognn.data.schema import Schema
 from cognn.train.config import DataConfig
+from tests.data.hostile import (
+    NAMES,
+    csv_table,
+    damaged,
+    graphml,
+    members,
+    odd_graphml,
+    options,
+    packed,
+    parquet,
+    plausible,
+)
 from tests.data.own import EDGES, NODES, arrays, tables
-
-CELLS = ["", "0", "1", "2", "-1", "1.5", "1e400", "nan", "NA", "inf", "true", "False", "a", "b", "n1", "n2", "train"]
-CELLS += ["val", "test", " 3 ", '"', '"x,y"', "é", "\0", "9" * 30, "0.0", "-0", "\u202e", "1_000", "9" * 20]
-NAMES = ["id", "source", "target", "y", "label", "split", "graph", "a", "b", "*", "^.*$", "", "id ", "place", "key"]
-HOSTILE = st.sampled_from(CELLS) | st.text(max_size=4)
 
 
 @pytest.fixture(scope="module")
@@ -51,74 +57,15 @@ def survives(config: DataConfig, read: Callable[[DataConfig], object] = load_fil
             assert result.num_nodes == sum(graph.num_nodes for graph in result.graphs)
 
 
-@st.composite
-def csv_table(draw: st.DrawFn, usual: tuple[str, ...]) -> str:
-    """Rows of hostile cells under mostly usual names, sometimes ragged."""
-    names = [*usual, *draw(st.lists(st.sampled_from(NAMES), max_size=3, unique=draw(st.integers(0, 9)) > 0))]
-    names = draw(st.permutations(list(dict.fromkeys(names)) if draw(st.integers(0, 9)) else names))
-    separator = draw(st.sampled_from([",", ",", ";", "\t"]))
-    width = st.integers(0, 6) if draw(st.integers(0, 9)) == 0 else st.just(len(names))
-    rows = [draw(st.lists(HOSTILE, min_size=n, max_size=n)) for n in draw(st.lists(width, max_size=6))]
-    ending = draw(st.sampled_from(["\n", "\r\n"]))
-    return ending.join(separator.join(cells) for cells in [names, *rows])
+def schema() -> bytes:
+    with tempfile.TemporaryDirectory() as name:
+        return load_files(tables(Path(name))).schema.to_json().encode()
 
 
-@st.composite
-def options(draw: st.DrawFn, names: list[str]) -> dict[str, object]:
-    some = st.sampled_from([""] * 9 + names)
-    return {
-        "target": draw(some),
-        "task": draw(st.sampled_from(["", "binary", "multiclass", "multilabel", "regression"] * 3 + ["?"])),
-        "metric": draw(st.sampled_from([""] * 9 + ["mae", "accuracy", "?"])),
-        "directed": draw(st.sampled_from([True, False] * 4 + [None])),
-        "graph_column": draw(st.sampled_from(["", "", "graph"])),
-        "split_column": draw(some),
-        "ignore": draw(some),
-        "categorical": draw(some),
-        "fill": draw(st.sampled_from(["refuse", "mean", "zero"])),
-        "random_splits": draw(st.sampled_from([1, 1, 1, 2, 0])),
-        "data_seed": draw(st.sampled_from([0, -1, 2**62])),
-    }
+SCHEMA = schema()
 
 
-@st.composite
-def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
-    """A sound file with some bytes changed, cut out or repeated."""
-    data = bytearray(whole)
-    for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, len(data)))
-        kind = draw(st.sampled_from(["set", "cut", "insert", "end"]))
-        if kind == "set" and place < len(data):
-            data[place] = draw(st.integers(32, 126) | st.integers(0, 255))
-        elif kind == "cut":
-            del data[place : place + draw(st.integers(1, 20))]
-        elif kind == "insert":
-            data[place:place] = draw(st.binary(max_size=8))
-        elif kind == "end" and place > len(data) // 2:
-            del data[place:]
-    return bytes(data)
-
-
-def packed(**members: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **members)
-    return stream.getvalue()
-
-
-def parquet(text: str) -> bytes:
-    stream = io.BytesIO()
-    pl.read_csv(io.StringIO(text)).write_parquet(stream)
-    return stream.getvalue()
-
-
-def graphml() -> bytes:
-    graph = nx.relabel_nodes(nx.cycle_graph(6), str)
-    for i, node in enumerate(graph):
-        graph.nodes[node].update(weight=i / 2, kind="pq"[i % 2], good=bool(i % 3), label=f"c{i % 3}")
-    return "".join(nx.generate_graphml(graph)).encode()
-
-
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(
     nodes=csv_table(("id", "y")),
     edges=csv_table(("source", "target")),
@@ -130,28 +77,14 @@ def test_hostile_tables(folder: Path, nodes: str, edges: str, graphs: str | None
     survives(tables(folder, nodes, edges, graphs, **chosen))
 
 
-@st.composite
-def plausible(draw: st.DrawFn) -> tuple[str, str]:
-    """Tables that are mostly sound, so that errors come late."""
-    count = draw(st.integers(3, 8))
-    kinds = [["0", "1"], ["0", "1", "2"], ["a", "b"], ["1.5", "-2", "0.25"], ["true", "false"], ["a", "7", "", "NA"]]
-    columns = [
-        draw(st.lists(st.sampled_from(draw(st.sampled_from(kinds))), min_size=count, max_size=count)) for _ in "aby"
-    ]
-    rows = [f"{i},{i // 2},{a},{b},{y}" for i, (a, b, y) in enumerate(zip(*columns, strict=True))]
-    end = st.integers(0, count - 1) | st.integers(0, count - 1) | st.integers(-1, count)
-    edges = [f"{u},{v},{w}" for u, v, w in draw(st.lists(st.tuples(end, end, st.sampled_from("0123a")), max_size=6))]
-    return "\n".join(["id,graph,a,b,y", *rows]), "\n".join(["source,target,w", *edges])
-
-
-@settings(max_examples=400)
+@settings(max_examples=300)
 @given(files=plausible(), chosen=options(["y", "a", "b", "a,b", "y,a"]))
 def test_plausible_tables(folder: Path, files: tuple[str, str], chosen: dict) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
     survives(tables(folder, *files, **chosen | {"split_column": ""}))
 
 
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(content=damaged(NODES.encode()), both=st.booleans())
 def test_damaged_csv(folder: Path, content: bytes, both: bool) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
@@ -162,7 +95,7 @@ def test_damaged_csv(folder: Path, content: bytes, both: bool) -> None:
     survives(config)
 
 
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(nodes=damaged(parquet(NODES)), edges=damaged(parquet(EDGES)), which=st.integers(0, 2))
 def test_damaged_parquet(folder: Path, nodes: bytes, edges: bytes, which: int) -> None:
     paths = folder / "g.parquet", folder / "edges.parquet"
@@ -181,73 +114,28 @@ def test_a_damaged_parquet_file_prints_nothing(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(content=damaged(packed(**arrays(edge_attr=np.arange(12.0)))))
 def test_damaged_archives(folder: Path, content: bytes) -> None:
     (folder / "g.npz").write_bytes(content)
     survives(DataConfig(dataset=str(folder / "g.npz"), directed=True))
 
 
-KEYS = ["x", "y", "edge_index", "edges", "edge_attr", "batch", "train_mask", "val_mask", "test_mask", "val_masks"]
-TYPES = ["<f4", ">f8", "f2", "i1", "<i8", "u8", "?", "U3", "S2", "c8", "M8[s]", "O", "i4,f4"]
-SHAPES = [(), (0,), (12,), (12, 2), (2, 12), (12, 1), (12, 0), (2, 0), (1, 2, 3), (4,)]
-
-
-@st.composite
-def members(draw: st.DrawFn) -> dict[str, np.ndarray]:
-    """Sound arrays, of which a few are replaced."""
-    out = arrays(edge_attr=draw(st.sampled_from([None, np.arange(12.0), np.arange(12)])))
-    for key in draw(st.lists(st.sampled_from(KEYS), unique=True, max_size=3)):
-        shape = draw(st.sampled_from(SHAPES + [(12,), (12, 2), (2, 12)] * 3))
-        kind = draw(st.sampled_from(TYPES + ["<f4", "<i8", "?"] * 4))
-        filled = np.full(shape, draw(st.sampled_from([0, 1, 3, -1])))
-        out[key] = np.zeros(shape, kind) if kind == "i4,f4" else filled.astype(kind)
-    for key in draw(st.lists(st.sampled_from(sorted(out)), unique=True, max_size=1)):
-        del out[key]
-    return out
-
-
-@settings(max_examples=300)
+@settings(max_examples=250)
 @given(members=members(), directed=st.booleans(), task=st.sampled_from(["", "", "binary", "multilabel", "regression"]))
 def test_hostile_archives(folder: Path, members: dict[str, np.ndarray], directed: bool, task: str) -> None:
     (folder / "g.npz").write_bytes(packed(**members))
     survives(DataConfig(dataset=str(folder / "g.npz"), directed=directed, task=task))
 
 
-@st.composite
-def odd_graphml(draw: st.DrawFn) -> str:
-    """Well-formed XML that need not make sense."""
-    of = lambda *values: draw(st.sampled_from(values))  # noqa: E731
-    types = ["int", "double", "string", "boolean", "long", "odd"]
-    keys = "".join(
-        f'<key id="k{i}" for="{of("node", "node", "edge", "all")}" attr.name="{of("y", "a", "id", "split", "a b")}" '
-        f'attr.type="{draw(st.sampled_from(types))}">{of("", "", "<default>1</default>", "<default/>")}</key>'
-        for i in range(draw(st.integers(0, 3)))
-    )
-    value = st.sampled_from(["1", "0", "2.5", "true", "x", "", "nan", "1e999", "train"])
-    some = lambda: "".join(f'<data key="k{i}">{draw(value)}</data>' for i in range(draw(st.integers(0, 3))))  # noqa: E731
-    nodes = "".join(f'<node id="{of("1", "2", "3", "")}">{some()}</node>' for _ in range(draw(st.integers(0, 5))))
-    edges = "".join(
-        f'<edge source="{of("1", "2", "9")}" {of("", "id=&quot;1&quot;".replace("&quot;", chr(34)))} '
-        f'{of("", "directed=" + chr(34) + "true" + chr(34))} target="{of("1", "3")}">{some()}</edge>'
-        for _ in range(draw(st.integers(0, 4)))
-    )
-    extra = of(
-        "", "", "", "<hyperedge/>", "<port/>", '<node id="7"><graph/></node>', '<node yfiles.foldertype="group"/>'
-    )
-    graph = f'<graph edgedefault="{of("directed", "undirected", "odd")}">{nodes}{edges}{extra}</graph>'
-    space = of("http://graphml.graphdrawing.org/xmlns", "http://graphml.graphdrawing.org/xmlns", "x:y")
-    return f'<graphml xmlns="{space}">{keys}{graph}</graphml>'
-
-
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(content=odd_graphml())
 def test_odd_graphml(folder: Path, content: str) -> None:
     (folder / "g.graphml").write_text(content, encoding="utf-8")
     survives(DataConfig(dataset=str(folder / "g.graphml"), fill="mean"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(content=damaged(graphml()))
 def test_damaged_graphml(folder: Path, content: bytes) -> None:
     (folder / "g.graphml").write_bytes(content)
@@ -255,11 +143,10 @@ def test_damaged_graphml(folder: Path, content: bytes) -> None:
 
 
 @settings(max_examples=150)
-@given(data=st.data())
-def test_damaged_schemas(folder: Path, data: st.DataObject) -> None:
+@given(content=damaged(SCHEMA))
+def test_damaged_schemas(folder: Path, content: bytes) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
-    config = tables(folder)
-    text = data.draw(damaged(load_files(config).schema.to_json().encode())).decode(errors="replace")
+    config, text = tables(folder), content.decode(errors="replace")
     survives(config, lambda _: load_with_schema(Schema.from_json(text), str(folder)))
 
 

@@ -9,8 +9,7 @@ from cognn.data.dataset import Dataset
 from cognn.data.errors import DataError
 from cognn.data.files import load_files, load_with_schema
 from cognn.data.schema import Schema
-from tests.data.own import EDGES, NODES, arrays, tables
-from tests.data.test_files import GRAPH_EDGES, GRAPH_NODES, save
+from tests.data.own import EDGES, GRAPH_EDGES, GRAPH_NODES, NODES, arrays, save, tables
 
 
 def again(data: Dataset) -> Schema:

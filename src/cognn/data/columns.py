@@ -91,12 +91,12 @@ def fit(table: Table, name: str, category: bool, fill: Fill) -> Column:
                 f" {MOST_CATEGORIES:,}); leave it out with --ignore {name}"
             )
         return Column(name, "category", values=values, fill=None if fill == "refuse" else 0.0)
-    cells = numbers(table, name).drop_nulls()
+    cells = numbers(table, name, cells).drop_nulls()
     mean, std = _moments(cells.to_numpy())
     stand_in = {"refuse": None, "mean": mean, "zero": 0.0}[fill]
     if not (np.isfinite(mean) and np.isfinite(std)):
         raise DataError(f"{table.name}: column {name!r} holds numbers too large to learn from; rescale it")
-    if cells.is_in([0.0, 1.0]).all():
+    if np.isin(cells.to_numpy(), (0.0, 1.0)).all():
         return Column(name, "numeric", fill=stand_in)
     return Column(name, "numeric", mean, std, fill=stand_in)
 

@@ -48,7 +48,8 @@ class Roles:
         return self._left(table, self.edge_source, self.edge_target)
 
     def _left(self, table: Table, *taken: str) -> list[str]:
-        return [name for name in table.columns if name not in {*taken, self.graph, *self.ignored}]
+        others = {*taken, self.graph, *self.ignored}
+        return [name for name in table.columns if name not in others]
 
 
 def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
@@ -84,7 +85,8 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
         roles.graph = _named(nodes, config.graph_column, GRAPH_NAMES, what, "--graph-column")
     items = tables.graphs or nodes
     roles.ignored = split_names(config.ignore)
-    unknown = [name for name in roles.ignored if name not in {*nodes.columns, *edges.columns, *items.columns}]
+    known = {*nodes.columns, *edges.columns, *items.columns}
+    unknown = [name for name in roles.ignored if name not in known]
     if unknown:
         raise DataError(f"ignore: no column {unknown[0]!r} in {nodes.name} or {edges.name}")
     roles.targets = split_names(config.target)

@@ -29,6 +29,7 @@ class Table:
     def __init__(self, name: str, frame: pl.DataFrame | pl.LazyFrame, num_rows: int | None = None) -> None:
         self.name, self._frame = name, frame
         self.columns: list[str] = frame.collect_schema().names()
+        self._known = frozenset(self.columns)
         self.num_rows = num_rows if num_rows is not None else frame.lazy().select(pl.len()).collect().item()
 
     def column(self, name: str) -> pl.Series:
@@ -41,7 +42,7 @@ class Table:
 
     def require(self, *names: str) -> None:
         """Refuse to go on without these columns."""
-        lost = [name for name in names if name not in self.columns]
+        lost = [name for name in names if name not in self._known]
         if lost:
             raise DataError(f"{self.name}: no column {lost[0]!r}; it has {listing(self.columns)}")
 

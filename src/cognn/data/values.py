@@ -10,31 +10,36 @@ from cognn.data.tables import MISSING, Table
 
 def parse(table: Table, name: str) -> pl.Series:
     """The column as Float64, Boolean or String, whatever all of its values agree on; missing ones are null."""
+    cells = table.column(name)
+    if cells.dtype == pl.String:  # mostly numbers, and then there is no need to look for words
+        amounts = cells.cast(pl.Float64, strict=False)
+        if amounts.null_count() == cells.null_count():
+            return amounts.fill_nan(None)
     cells = _plain(table, name)
     if cells.dtype == pl.Float64:
         return cells.fill_nan(None)
     if cells.dtype == pl.Boolean:
         return cells
-    numbers = cells.cast(pl.Float64, strict=False).fill_nan(None)
-    if numbers.null_count() == cells.null_count():
-        return numbers
+    amounts = cells.cast(pl.Float64, strict=False).fill_nan(None)
+    if amounts.null_count() == cells.null_count():
+        return amounts
     lower = cells.str.to_lowercase()
     if lower.is_in(["true", "false"]).all():  # the missing ones do not count
         return lower == "true"
     return cells
 
 
-def numbers(table: Table, name: str) -> pl.Series:
+def numbers(table: Table, name: str, parsed: pl.Series | None = None) -> pl.Series:
     """The column as Float64; words are an error, infinite values too."""
-    cells = parse(table, name)
+    cells = parse(table, name) if parsed is None else parsed
     if cells.dtype == pl.String:
         failed = cells.is_not_null() & cells.cast(pl.Float64, strict=False).is_null()
         row = failed.arg_max() or 0
         raise DataError(f"{table.at(name, row)}: expected a number, got {cells[row]!r}")
     cells = cells.cast(pl.Float64)
-    endless = cells.is_infinite().fill_null(False)
+    endless = np.isinf(cells.to_numpy())
     if endless.any():
-        row = endless.arg_max() or 0
+        row = int(endless.argmax())
         raise DataError(f"{table.at(name, row)}: expected a finite number, got {cells[row]}")
     return cells
 
