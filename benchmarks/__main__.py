@@ -46,6 +46,7 @@ def run(name: str) -> str | None:
             print(line, end="", flush=True)
             lines.append(line)
     if process.returncode:
+        print(f"{name}: ended with exit code {process.returncode}", file=sys.stderr)
         return None
     others = (_used_by_all() - total - _used_by_children() + ours) / (time.monotonic() - start)
     if others > 0.1:  # a core
@@ -82,19 +83,12 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"{unknown[0]}: no such benchmark; known are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
+    fresh = {name: run(name) for name in names or BENCHMARKS}
     head = machine()
-    sections, failed = kept(head), []
-    for name in names or BENCHMARKS:
-        section = run(name)
-        if section is None:
-            failed.append(name)
-        else:
-            sections[name] = section
+    sections = kept(head) | {name: section for name, section in fresh.items() if section is not None}
     REPORT.parent.mkdir(exist_ok=True)
     REPORT.write_text("\n".join([head, *(sections[name] for name in BENCHMARKS if name in sections)]))
-    if failed:
-        print(f"failed: {', '.join(failed)}", file=sys.stderr)
-    return bool(failed)
+    return int(None in fresh.values())
 
 
 if __name__ == "__main__":
