@@ -16,7 +16,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "results" / "benchmarks.md"
-BENCHMARKS = ("epoch", "base_ratio", "scaling", "spmm", "checks_cost", "import_time")
+BENCHMARKS = (
+    "epoch",
+    "train_epoch",
+    "enzymes",
+    "base_ratio",
+    "scaling",
+    "spmm",
+    "checks_cost",
+    "import_time",
+    "read_parquet",
+    "check_files",
+)
 
 
 def machine() -> str:

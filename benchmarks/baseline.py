@@ -5,7 +5,7 @@
 - The mean divides by the full degree.
 - An epoch is a training step and three more full forward passes, one for each score, with gradients on.
 
-It is no benchmark of its own: ``epoch.py`` runs it.
+It is no benchmark of its own: ``epoch.py`` and ``enzymes.py`` run it.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.typing import OptTensor
+from torch_geometric.utils import scatter
 
 
 class GatherScatter(MessagePassing):
@@ -75,8 +76,8 @@ class Baseline(nn.Module):
         self.temperature, self.tau0 = nn.Linear(width, 1, bias=False), tau0
         self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Outputs ``(N, out_channels)``."""
+    def forward(self, x: Tensor, edge_index: Tensor, batch: OptTensor = None) -> Tensor:
+        """Outputs ``(N, out_channels)``, or one row per graph of ``batch``, by the mean of its nodes."""
         sender, receiver = edge_index
         h = F.gelu(self.dropout(self.encoder(x)))
         for layer in self.layers:
@@ -86,7 +87,8 @@ class Baseline(nn.Module):
             broadcast = F.gumbel_softmax(self.broadcast(h, edge_index), tau=tau, hard=True)[:, 0]
             update = layer(h, edge_index, listen[receiver] * broadcast[sender])
             h = h + F.gelu(self.dropout(update))
-        return self.decoder(self.norm(h))
+        h = self.norm(h)
+        return self.decoder(h if batch is None else scatter(h, batch, reduce="mean"))
 
 
 def epoch(

@@ -5,6 +5,7 @@ import pickle
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 from cognn import Graph
 from cognn.graph import _prepared, as_graph
@@ -127,3 +128,26 @@ def test_a_graph_first_seen_while_scoring_serves_training_and_copies() -> None:
     assert torch.equal(graph.edge_index[1][graph.in_edge], graph.in_receiver.long())
     case.edge_index.data = case.edge_index.flip(0).clone()
     assert torch.equal(as_graph(case.edge_index, 9).edge_index, case.edge_index)
+
+
+@given(cases(), st.data())
+def test_a_subgraph_is_the_graph_of_the_edges_that_stay(case: Case, data: st.DataObject) -> None:
+    n = case.edge_index.size(1)
+    keep = torch.tensor(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=torch.bool)
+    found, expected = (
+        Graph(case.edge_index, case.num_nodes).subgraph(keep),
+        Graph(case.edge_index[:, keep], case.num_nodes),
+    )
+    for a, b in ((found, expected), (found.loopless, expected.loopless)):
+        for name in (
+            "edge_index",
+            "in_ptr",
+            "in_sender",
+            "in_receiver",
+            "in_edge",
+            "out_ptr",
+            "out_receiver",
+            "out_slot",
+            "ones",
+        ):
+            assert torch.equal(getattr(a, name), getattr(b, name)), name

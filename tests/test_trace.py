@@ -1,9 +1,10 @@
 import networkx as nx
+import polars as pl
 import pytest
 import torch
 from hypothesis import given
 
-from cognn import Action, Graph, Trace
+from cognn import Action, CoGNN, Graph, Trace
 from tests.conftest import Case, cases, induced
 
 S, L, _, ISOLATE = Action
@@ -64,3 +65,46 @@ def test_the_figure_with_input_graph_h() -> None:
     for layer, edges in enumerate(drawn):
         assert set(map(tuple, trace.edge_index(layer).t().tolist())) == edges
         assert set(nx.DiGraph(trace.to_networkx(layer)).edges) == edges
+
+
+@given(cases())
+def test_who_reaches_whom_is_a_product_of_the_kept_graphs(case: Case) -> None:
+    trace, n = trace_of(case.edge_index, case.actions), case.num_nodes
+    for node in range(n):
+        reach = torch.eye(n, dtype=torch.float64)[node]
+        expected = []
+        for layer in (2, 1, 0):
+            sender, receiver = case.edge_index[:, induced(case.edge_index, case.actions[layer])]
+            step = torch.eye(n, dtype=torch.float64)
+            step[receiver, sender] = 1
+            reach = (reach @ step > 0).double()
+            expected.insert(0, reach > 0)
+        assert torch.equal(trace.reaches(node), torch.stack(expected))
+    with pytest.raises(IndexError, match=f"node: expected 0 to {n - 1}, got {n}"):
+        trace.reaches(n)
+
+
+def test_to_parquet_has_a_row_per_layer_and_node(tmp_path) -> None:
+    actions = torch.tensor([[0, 1, 2], [3, 2, 0]])
+    probs = torch.rand(2, 3, 4, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    Trace(Graph(torch.tensor([[0, 1], [1, 2]]), 3), actions, probs).to_parquet(tmp_path / "trace.parquet")
+    table = pl.read_parquet(tmp_path / "trace.parquet")
+    assert table.rows()[4][:3] == (1, 1, "BROADCAST")
+    assert table["action"].to_list() == [Action(code).name for code in actions.flatten().tolist()]
+    written = table.select("p_standard", "p_listen", "p_broadcast", "p_isolate").to_torch()
+    torch.testing.assert_close(written, probs.reshape(6, 4))
+
+
+def test_expected_kept_is_the_mean_over_edges_of_the_probabilities_and_keeps_its_gradient_in_training() -> None:
+    torch.manual_seed(0)
+    edge_index = torch.randint(0, 12, (2, 40))
+    model = CoGNN(3, 8, 2, 2)
+    _, trace = model(torch.randn(12, 3), edge_index, return_trace=True)
+    sender, receiver = edge_index
+    listen = trace.probs[..., Action.STANDARD] + trace.probs[..., Action.LISTEN]
+    broadcast = trace.probs[..., Action.STANDARD] + trace.probs[..., Action.BROADCAST]
+    expected = (listen[:, receiver] * broadcast[:, sender]).mean(-1)
+    torch.testing.assert_close(trace.expected_kept(), expected)
+    trace.expected_kept().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.action_network.parameters())
+    assert not model.eval()(torch.randn(12, 3), edge_index, return_trace=True)[1].probs.requires_grad

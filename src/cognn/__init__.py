@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from cognn.graph import Graph
     from cognn.model import ActionNetwork, CoGNN, Samples
     from cognn.trace import Trace
-    from cognn.train.fit import Fitted, fit
+    from cognn.train.fit import Fitted, fit, open_run
 
 __all__ = [
     "Action",
@@ -22,6 +22,7 @@ __all__ = [
     "broadcasts",
     "fit",
     "listens",
+    "open_run",
 ]
 __version__ = "0.1.0"
 
@@ -30,7 +31,7 @@ _HOMES = {
     "cognn.graph": ("Graph",),
     "cognn.model": ("ActionNetwork", "CoGNN", "Samples"),
     "cognn.trace": ("Trace",),
-    "cognn.train.fit": ("Fitted", "fit"),
+    "cognn.train.fit": ("Fitted", "fit", "open_run"),
 }
 
 

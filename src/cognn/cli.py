@@ -1,15 +1,19 @@
 """The command line: thin, and quick to answer; torch is imported by the commands that need it."""
 
+import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
+from cognn.arguments import parse, value_of
 from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig, load
+from cognn.train.tune_options import TuneOptions, given
 
 HELP = """usage: cognn COMMAND [OPTIONS]
 
@@ -18,8 +22,10 @@ Cooperative graph neural networks: train them, and see what the nodes decide.
   cognn train [DATASET]        train on a known dataset or on your own files
   cognn evaluate RUN           score a finished run again
   cognn predict RUN [GRAPH]    predict with a finished run, on its graph or a new one
+  cognn report RUN             one HTML page of what the nodes decided, and figures
   cognn tune DATASET           search for good options, by validation only
   cognn data list|info|check   what there is to train on, and what is wrong with it
+  cognn reproduce [NAME]       run an experiment of the paper, its figures beside ours
 
 `cognn COMMAND --help` lists the options of a command. `--debug` anywhere shows where an error comes from.
 """
@@ -39,6 +45,8 @@ class Train:
     """Go on with the run in this folder."""
     jobs: int = 1
     """Splits to train at once, the cores shared out among them."""
+    tensorboard: bool = False
+    """Write the curves of every split to RUN/tensorboard too, for TensorBoard."""
     quiet: bool = False
     """Print the result only."""
     data: DataConfig = field(default_factory=DataConfig)
@@ -66,14 +74,36 @@ class Predict:
     """A new graph with the same columns (node table); by default the graph of the run."""
     edges: str = ""
     """Edge table of the new graph."""
+    graphs: str = ""
+    """Table of the new graphs, for tasks on whole graphs; by default they are listed as the node table names them."""
     out: Path = Path("predictions.csv")
     """CSV or Parquet file to write."""
     split: int | None = None
     """Which split's model; by default the one that did best on its validation items."""
     samples: int = 16
-    """Draws of the actions for the spread; 0 is none."""
+    """Draws of the actions for the spread; 0 is none. Predictions themselves use the actions of `cognn evaluate`."""
     actions: bool = False
     """Add every layer's action (node tasks)."""
+
+
+@dataclass
+class Report:
+    """Write a page that shows what the nodes of a finished run decided; it opens offline and can be mailed."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Folder of the run."""
+    out: Path | None = None
+    """HTML file to write; by default report.html in the run."""
+    split: int | None = None
+    """Which split's model; by default the one that did best on its validation items."""
+    samples: int = 16
+    """Draws of the actions for the spread of the predictions; 0 is none."""
+    base: Path | None = None
+    """Run of the base network to set beside it; by default one is looked for next to the run."""
+    why: tuple[str, ...] = ()
+    """Ids of the nodes (or graphs) whose predictions are explained; by default a few that are worth it."""
+    figures: Path | None = None
+    """Folder for the same pictures in print, as SVG, PDF and PNG."""
 
 
 @dataclass
@@ -89,29 +119,41 @@ class DataInfo:
     """Name of the dataset."""
 
 
-def _parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> Any:
-    # `--directed` and `--undirected` read better than `--directed True`.
-    words = list(arguments)
-    for i, word in enumerate(words):
-        if word == "--undirected":
-            words[i : i + 1] = ["--directed", "False"]
-        elif word == "--directed" and words[i + 1 : i + 2] not in (["True"], ["False"]):
-            words[i : i + 1] = ["--directed", "True"]
-    options = {} if default is None else {"default": default}
-    return tyro.cli(kind, args=words, prog=prog, config=(tyro.conf.OmitArgPrefixes,), **options)
+def _refuse_changes(arguments: list[str], dataset: str, *allowed: str) -> None:
+    wrong = [name for name in given(arguments) if name not in allowed] + ["dataset"] * bool(dataset)
+    if wrong:
+        raise ConfigError(f"{wrong[0]}: what is resumed goes on with its own options; leave it out, or start anew")
+
+
+@contextmanager
+def _telling(quiet: bool) -> Iterator[None]:
+    """Show what the library has to tell, such as a conversion that takes minutes, on standard error."""
+    log, handler = logging.getLogger("cognn"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("cognn: %(message)s"))
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 def train(arguments: list[str]) -> int:
     """``cognn train``."""
     default = Train()
-    if "--recipe" in arguments[:-1]:  # its values become the defaults that the other options override
-        recipe = Path(arguments[arguments.index("--recipe") + 1])
+    recipe = value_of(arguments, "--recipe")
+    if recipe:  # its values become the defaults that the other options override
         config = load(recipe)
         default = Train(dataset=config.data.dataset, data=config.data, model=config.model, train=config.train)
-    options = _parse(Train, arguments, "cognn train", default)
+    options = parse(Train, arguments, "cognn train", default)
+    if options.resume is not None:
+        _refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
     from cognn.report.terminal import show_summary, watching
     from cognn.train import run
     from cognn.train.errors import Interrupted
+    from cognn.train.sources import load_data
 
     if options.jobs < 1:
         raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
@@ -120,12 +162,12 @@ def train(arguments: list[str]) -> int:
         options.data.dataset = options.dataset or options.data.dataset
         config = Config(options.data, options.model, options.train)
         config.check()
-        dataset = run.load_data(config.data)
+        dataset = load_data(config.data)
         folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
         run.begin(config, folder, dataset)
     try:
         with watching(run.run_config(folder), options.quiet) as report:
-            summary = run.train(folder, options.jobs, report, dataset)
+            summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
     except Interrupted:
         print(f"stopped; go on with: cognn train --resume {folder}", file=sys.stderr)
         return 130
@@ -135,10 +177,11 @@ def train(arguments: list[str]) -> int:
 
 def tune(arguments: list[str]) -> int:
     """``cognn tune``."""
-    from cognn.train.tune_options import TuneOptions, given
-
-    options = _parse(TuneOptions, arguments, "cognn tune")
+    options = parse(TuneOptions, arguments, "cognn tune")
     options.given = given(arguments)
+    if options.resume is not None:
+        search = ("trials", "workers", "sampler", "prune", "startup_trials", "prune_after", "study_seed")
+        _refuse_changes(arguments, options.dataset, "resume", "quiet", *search)
     from cognn.train.errors import Interrupted
     from cognn.train.tune import tune
     from cognn.train.tune_report import show
@@ -154,23 +197,33 @@ def tune(arguments: list[str]) -> int:
 
 def evaluate(arguments: list[str]) -> int:
     """``cognn evaluate``."""
-    options = _parse(Evaluate, arguments, "cognn evaluate")
+    options = parse(Evaluate, arguments, "cognn evaluate")
     from cognn.report.terminal import show_summary
     from cognn.train.evaluate import evaluate
+    from cognn.train.fit import open_run
 
-    show_summary(evaluate(options.run, options.samples), options.run)
+    show_summary(evaluate(open_run(options.run), options.samples), options.run)
     return 0
 
 
 def predict(arguments: list[str]) -> int:
     """``cognn predict``."""
-    options = _parse(Predict, arguments, "cognn predict")
+    options = parse(Predict, arguments, "cognn predict")
     from cognn.train.predict import write_predictions
 
-    count = write_predictions(
-        options.run, options.graph, options.edges, options.out, options.split, options.samples, options.actions
-    )
+    o = options
+    count = write_predictions(o.run, o.out, o.graph, o.edges, o.graphs, o.split, o.samples, o.actions)
     print(f"{count} predictions written to {options.out}")
+    return 0
+
+
+def report(arguments: list[str]) -> int:
+    """``cognn report``."""
+    o = parse(Report, arguments, "cognn report")
+    from cognn.report.publish import write_report
+
+    for path in write_report(o.run, o.out, o.split, o.samples, o.base, o.why, o.figures):
+        print(path)
     return 0
 
 
@@ -188,7 +241,7 @@ def data(arguments: list[str]) -> int:
 
 def data_list(arguments: list[str]) -> int:
     """``cognn data list``."""
-    _parse(DataList, arguments, "cognn data list")
+    parse(DataList, arguments, "cognn data list")
     from cognn.report.terminal import show_catalogue
 
     show_catalogue()
@@ -197,7 +250,7 @@ def data_list(arguments: list[str]) -> int:
 
 def data_info(arguments: list[str]) -> int:
     """``cognn data info NAME``."""
-    options = _parse(DataInfo, arguments, "cognn data info")
+    options = parse(DataInfo, arguments, "cognn data info")
     from cognn.report.terminal import show_facts
 
     show_facts(options.name)
@@ -207,7 +260,7 @@ def data_info(arguments: list[str]) -> int:
 def data_check(arguments: list[str]) -> int:
     """``cognn data check PATH``."""
     default = DataConfig()
-    options = _parse(_Check, arguments, "cognn data check", _Check("", default))
+    options = parse(_Check, arguments, "cognn data check", _Check("", default))
     options.data.dataset = options.path
     from cognn.report.terminal import show_check
 
@@ -223,12 +276,21 @@ class _Check:
     data: DataConfig = field(default_factory=DataConfig)
 
 
+def reproduce(arguments: list[str]) -> int:
+    """``cognn reproduce``."""
+    from cognn.experiments.reproduce import Reproduce, reproduce
+
+    return reproduce(parse(Reproduce, arguments, "cognn reproduce"))
+
+
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "evaluate": evaluate,
     "predict": predict,
+    "report": report,
     "tune": tune,
     "data": data,
+    "reproduce": reproduce,
 }
 
 
@@ -249,7 +311,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"cognn: unknown command {arguments[0]!r}; known are {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
     try:
-        return COMMANDS[arguments[0]](arguments[1:])
+        with _telling(quiet="--quiet" in arguments):
+            return COMMANDS[arguments[0]](arguments[1:])
     except KeyboardInterrupt:
         return 130
     except Exception as error:

@@ -19,7 +19,7 @@ from rich.tree import Tree
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from cognn.data.root_neighbors import DEGREE, NUM_FEATURES, root_edges, root_neighbors
+from cognn.data.root_neighbors import DEGREE, NUM_FEATURES, edges_right, root_neighbors
 from cognn.graph import Graph
 from cognn.model import CoGNN
 from cognn.trace import Trace
@@ -95,21 +95,16 @@ def fit(name: str, splits: dict[str, Split], epochs: int, seed: int, progress: P
     return Outcome(test.error(out).item(), trace, time.perf_counter() - start)
 
 
-def edges_right(test: Split, trace: Trace) -> float:
-    """Share of the edges into the roots that are kept or cut as they should be."""
-    into_root, should_keep = root_edges(test.graph.edge_index, test.root, test.graph.num_nodes)
-    return float((trace.kept(0) == should_keep)[into_root].float().mean())
-
-
 def results_table(outcomes: dict[str, Outcome], test: Split, epochs: int) -> Table:
     """Our figures beside the published ones."""
+    roots = (test.graph.edge_index, test.root, test.graph.num_nodes)
     table = Table(title=f"RootNeighbors, test MAE after {epochs} epochs (lower is better)", title_justify="left")
     table.add_column("model")
     for column in ("here", "paper", "edges right", "paper", "seconds"):
         table.add_column(column, justify="right")
     for name, outcome in outcomes.items():
         cooperates = MODELS[name]["action"] is not None
-        right = f"{edges_right(test, outcome.trace):.2%}" if cooperates else "-"
+        right = f"{edges_right(outcome.trace.kept(0), *roots):.2%}" if cooperates else "-"
         published = f"{PAPER_EDGES:.2%}" if cooperates else "-"
         row = [name, f"{outcome.test_mae:.3f}", f"{PAPER[name]:.3f}", right, published, f"{outcome.seconds:.0f}"]
         table.add_row(*row, style="bold" if cooperates else None)

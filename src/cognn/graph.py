@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from cognn.sorting import index_type, sort_edges
+
 _TENSORS = (
     "edge_index",
     "in_ptr",
@@ -43,30 +45,28 @@ class Graph:
     num_nodes: int
     batch: Tensor | None  # (N,) the graph of every node, if this is a batch
     num_graphs: int
-    adjacency: Tensor | None  # kept here by cognn.ops
+    adjacency: tuple[Tensor, Tensor, range] | None  # kept here by cognn.ops
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         _check(edge_index, num_nodes)
         with torch.inference_mode(False):  # a graph first seen while scoring serves training too
             self._prepare(edge_index.detach().as_subclass(Tensor).to(torch.long, copy=True), num_nodes)
 
+    @staticmethod
+    def owning(edge_index: Tensor, num_nodes: int) -> "Graph":
+        """The same without a copy of ``edge_index`` (int64), which the caller must not change any more."""
+        _check(edge_index, num_nodes)
+        out = Graph.__new__(Graph)
+        with torch.inference_mode(False):
+            out._prepare(edge_index, num_nodes)
+        return out
+
     def _prepare(self, edge_index: Tensor, num_nodes: int | None) -> None:
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
         self.num_nodes, self.batch, self.num_graphs, self.adjacency = num_nodes, None, 1, None
         self.edge_index = edge_index
-        small = torch.int32 if max(num_nodes, edge_index.size(1)) < 2**31 - 1 else torch.int64
-
-        sender, receiver = edge_index
-        by_receiver = torch.sort(receiver * num_nodes + sender, stable=True).indices
-        self.in_edge = by_receiver.to(small)
-        self.in_sender, self.in_receiver = sender[by_receiver].to(small), receiver[by_receiver].to(small)
-        self.in_ptr = _pointers(receiver, num_nodes).to(small)
-        # Stable, so that senders of one receiver stay in ascending order of receivers here too.
-        by_sender = torch.sort(self.in_sender, stable=True).indices
-        self.out_slot = by_sender.to(small)
-        self.out_receiver = self.in_receiver[by_sender]
-        self.out_ptr = _pointers(sender, num_nodes).to(small)
+        self.__dict__.update(sort_edges(edge_index, num_nodes)._asdict())
         self.ones = torch.ones(edge_index.size(1), device=edge_index.device)
         self._loopless = self._without_loops()
 
@@ -98,6 +98,16 @@ class Graph:
         out._loopless = None if self._loopless is None else self._loopless.to(device)
         return out
 
+    def subgraph(self, keep: Tensor) -> "Graph":
+        """The graph of some edges, all nodes staying: ``keep`` is a bool for each column of ``edge_index``; no sort."""
+        with torch.inference_mode(False):
+            number = keep.cumsum(0, dtype=self.in_edge.dtype).sub_(1)
+            out = self._only(keep[self.in_edge])
+            out.edge_index, out.in_edge = self.edge_index[:, keep], number[out.in_edge]
+            out._loopless = out._without_loops()
+        out.batch, out.num_graphs = self.batch, self.num_graphs
+        return out
+
     @staticmethod
     @torch.inference_mode(False)
     def cat(graphs: Sequence["Graph"]) -> "Graph":
@@ -109,7 +119,7 @@ class Graph:
         listed = _offsets([g.num_edges for g in graphs])
         shift = {"edge_index": nodes, "in_sender": nodes, "in_receiver": nodes, "out_receiver": nodes}
         shift |= {"in_ptr": edges, "out_ptr": edges, "out_slot": edges, "in_edge": listed, "ones": [0] * len(graphs)}
-        small = torch.int32 if max(nodes[-1], listed[-1]) < 2**31 - 1 else torch.int64
+        small = index_type(nodes[-1], listed[-1])
         joined = {}
         for name in _TENSORS:
             parts = [getattr(g, name) for g in graphs]
@@ -153,16 +163,19 @@ class Graph:
 
     def _without_loops(self) -> "Graph | None":
         keep = self.in_sender != self.in_receiver
-        if bool(keep.all()):
-            return None
-        slot = keep.cumsum(0).sub_(1).to(self.out_slot.dtype)  # where a kept edge moves to
-        keep_out = keep[self.out_slot]
-        tensors = {name: getattr(self, name)[keep] for name in ("in_sender", "in_receiver", "in_edge", "ones")}
-        tensors["edge_index"] = self.edge_index
-        tensors["out_receiver"] = self.out_receiver[keep_out]
-        tensors["out_slot"] = slot[self.out_slot[keep_out]]
-        for name, row in (("in_ptr", self.in_receiver[keep]), ("out_ptr", self.in_sender[keep])):
-            tensors[name] = _pointers(row, self.num_nodes).to(self.in_ptr.dtype)
+        return None if bool(keep.all()) else self._only(keep)
+
+    def _only(self, keep: Tensor) -> "Graph":
+        """The structure of some edges, in the order by receiver; they keep their numbers."""
+        # index_select takes 32-bit indices as they are; x[...] makes a copy of 64 bits.
+        kept, before = _kept(keep, self.in_ptr.dtype)
+        tensors = {name: getattr(self, name).index_select(0, kept) for name in ("in_sender", "in_receiver", "in_edge")}
+        tensors["edge_index"], tensors["ones"] = self.edge_index, self.ones[: kept.numel()]
+        tensors["in_ptr"] = before.index_select(0, self.in_ptr)
+        kept, before_out = _kept(keep.index_select(0, self.out_slot), self.in_ptr.dtype)
+        tensors["out_receiver"] = self.out_receiver.index_select(0, kept)
+        tensors["out_slot"] = before.index_select(0, self.out_slot.index_select(0, kept))
+        tensors["out_ptr"] = before_out.index_select(0, self.out_ptr)
         return self._derived(tensors, self.num_nodes)
 
 
@@ -185,9 +198,10 @@ def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
     return graph
 
 
-def _pointers(row: Tensor, num_rows: int) -> Tensor:
-    count = torch.bincount(row, minlength=num_rows)
-    return torch.cat([count.new_zeros(1), count.cumsum(0)])
+def _kept(keep: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The positions that are kept, and how many of them there are before each position and before the end."""
+    before = torch.cat([keep.new_zeros(1, dtype=dtype), keep.cumsum(0, dtype=dtype)])
+    return keep.nonzero().view(-1).to(dtype), before
 
 
 def _offsets(sizes: Sequence[int]) -> list[int]:

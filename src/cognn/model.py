@@ -50,6 +50,7 @@ class ActionNetwork(nn.Module):
         act: Activation between its layers.
         edge_dim: Number of continuous edge features.
         edge_categories: Number of values of each categorical edge feature.
+        standard_bias: Constant added to the logit of STANDARD, or to those of listening and of broadcasting.
     """
 
     def __init__(
@@ -63,13 +64,14 @@ class ActionNetwork(nn.Module):
         act: str = "gelu",
         edge_dim: int | None = None,
         edge_categories: tuple[int, ...] | None = None,
+        standard_bias: float = 0.0,
     ) -> None:
         super().__init__()
         checks.one_of("action_space", action_space, ACTION_SPACES)
         checks.at_least("action_channels", hidden_channels, 1)
         checks.at_least("action_layers", num_layers, 1)
         checks.one_of("act", act, list(ACTIVATIONS))
-        self.action_space, self.dropout = action_space, dropout
+        self.action_space, self.dropout, self.standard_bias = action_space, dropout, standard_bias
         self.act = ACTIVATIONS[act]()
         options = 4 if action_space == "joint" else 2
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), options]
@@ -88,7 +90,10 @@ class ActionNetwork(nn.Module):
                     z = ops.dropout(self.act(z), self.dropout, self.training)
                 z = layer(z, graph, None, edge_attr)
             logits.append(z)
-        return logits[0] if self.action_space == "joint" else torch.stack(logits, dim=1)
+        out = logits[0] if self.action_space == "joint" else torch.stack(logits, dim=1)
+        if self.standard_bias:
+            out = out + out.new_tensor([self.standard_bias] + [0.0] * (out.size(-1) - 1))
+        return out
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
@@ -129,6 +134,7 @@ class CoGNN(nn.Module):
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
+        standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
     """
 
     def __init__(
@@ -154,6 +160,7 @@ class CoGNN(nn.Module):
         decoder_layers: int = 1,
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
+        standard_bias: float = 0.0,
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -171,6 +178,8 @@ class CoGNN(nn.Module):
             raise ValueError(f"temperature: expected 'learned' or a number above 0, got {temperature!r}")
         if not 0 <= tau0 < math.inf:
             raise ValueError(f"tau0: expected a number of 0 or more, got {tau0}")
+        if not math.isfinite(standard_bias):
+            raise ValueError(f"standard_bias: expected a finite number, got {standard_bias}")
         if isinstance(edge_categories, int):
             edge_categories = (edge_categories,)
         if edge_dim is not None and edge_categories is not None:
@@ -202,7 +211,7 @@ class CoGNN(nn.Module):
         self.temperature: nn.Linear | float = 1.0
         if action is not None:
             self.action_network = ActionNetwork(
-                width, action_channels, action_layers, action, action_space, dropout, act, *edges
+                width, action_channels, action_layers, action, action_space, dropout, act, *edges, standard_bias
             )
             self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
         self.tau0 = tau0
@@ -322,7 +331,10 @@ class CoGNN(nn.Module):
         standard = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)
         actions = torch.stack([standard if d is None else d.actions for d in decisions])
         certain = nn.functional.one_hot(actions, 4).to(torch.get_default_dtype())
-        probs = [certain[i] if z is None else probabilities(z.detach()) for i, z in enumerate(logits)]
+        # In training the probabilities keep their gradient, so that a loss may ask for fewer edges.
+        probs = [
+            certain[i] if z is None else probabilities(z if self.training else z.detach()) for i, z in enumerate(logits)
+        ]
         return Trace(graph, actions, torch.stack(probs))
 
     def reset_parameters(self) -> None:

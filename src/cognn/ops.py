@@ -26,6 +26,9 @@ with warnings.catch_warnings():  # PyTorch says once per process that CSR tensor
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.long), torch.tensor([]), (1, 1))
 
+_NOTHING = torch.zeros(1, 1)
+_addmm = torch.addmm  # of CSR matrices a shorter way to the kernel than torch.sparse.mm or @
+
 
 def heard(
     graph: "Graph",
@@ -42,20 +45,20 @@ def heard(
     listen, broadcast = (None, None) if gates is None else gates
     if scale is not None:
         listen = scale if listen is None else listen * scale
-    if not is_compiling() and not _needs_grad(x, listen, broadcast, weight):
-        y, narrow = _rows(broadcast, x), x.dim() == 1 or x.size(1) <= NARROW
-        plain = x.dtype == torch.float32 and not x.is_cuda and not torch.is_autocast_enabled("cpu")
-        if weight is None and narrow and plain and y.dtype == x.dtype:
-            return _rows(listen, _adjacency(graph) @ y)
-        y = _product(y, graph.in_ptr, graph.in_sender, graph.ones if weight is None else weight, weight is not None)
-        return _rows(listen, y)
-    g = graph
-    forth, back = (g.in_ptr, g.in_sender), (g.out_ptr, g.out_receiver)
-    return _Heard.apply(x, listen, broadcast, weight, *forth, *back, g.out_slot, g.ones)
+    if is_compiling() or _needs_grad(x, listen, broadcast, weight):
+        return _Heard.apply(x, listen, broadcast, weight, graph, False)
+    return _rows(listen, _times(graph, False, _rows(broadcast, x), weight))
 
 
 def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Tensor:
     """``A @ x``, or ``A_w @ x`` with one weight per edge in the order of ``graph.in_edge``."""
+    if weight is None and not is_compiling() and graph.adjacency is not None and not x.requires_grad:
+        matrix, _, widths = graph.adjacency
+        if x.shape[-1] in widths:
+            try:  # nothing is asked that the product asks itself: for a small graph, questions are what it costs
+                return _addmm(_NOTHING, matrix, x, beta=0)
+            except (RuntimeError, NotImplementedError):
+                pass  # another type, shape or device, or autocast: the long way knows them
     return heard(graph, x, None, weight)
 
 
@@ -111,45 +114,68 @@ class _Heard(Function):
         listen: Tensor | None,
         broadcast: Tensor | None,
         weight: Tensor | None,
-        ptr: Tensor,
-        index: Tensor,
-        ptr_t: Tensor,
-        index_t: Tensor,
-        slot_t: Tensor,
-        ones: Tensor,
+        graph: "Graph",
+        transposed: bool,
     ) -> Tensor:
-        y = product(_rows(broadcast, x), ptr, index, ones if weight is None else weight, weight is not None)
+        y = _times(graph, transposed, _rows(broadcast, x), weight)
         keeps_y = listen is not None and ctx.needs_input_grad[1]
-        ctx.save_for_backward(
-            x, listen, broadcast, weight, ptr, index, ptr_t, index_t, slot_t, ones, y if keeps_y else None
-        )
+        ctx.save_for_backward(x, listen, broadcast, weight, y if keeps_y else None)
+        ctx.graph, ctx.transposed = graph, transposed
         return _rows(listen, y)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        x, listen, broadcast, weight, ptr, index, ptr_t, index_t, slot_t, ones, y = ctx.saved_tensors
+        x, listen, broadcast, weight, y = ctx.saved_tensors
+        graph, transposed = ctx.graph, ctx.transposed
         needs_x, needs_listen, needs_broadcast, needs_weight = ctx.needs_input_grad[:4]
         grad_x = grad_listen = grad_broadcast = grad_weight = None
         again = torch.is_grad_enabled()  # the gradient is to be differentiated itself, through all that it came from
         if needs_listen:
             if again:
-                y = _Heard.apply(x, None, broadcast, weight, ptr, index, ptr_t, index_t, slot_t, ones)
+                y = _Heard.apply(x, None, broadcast, weight, graph, transposed)
             grad_listen = _row_dot(grads[0], y)
         grad = _rows(listen, grads[0])
         if needs_x or needs_broadcast:
+            weight_t = None if weight is None else _transposed(graph, weight, transposed)
             if again:
-                slot = torch.empty_like(slot_t).index_copy_(0, slot_t.long(), torch.arange(len(slot_t)).to(slot_t))
-                weight_t = None if weight is None else weight[slot_t]
-                t = _Heard.apply(grad, None, None, weight_t, ptr_t, index_t, ptr, index, slot, ones)
+                t = _Heard.apply(grad, None, None, weight_t, graph, not transposed)
             else:
-                t = product(grad, ptr_t, index_t, ones if weight is None else weight[slot_t], weight is not None)
+                t = _times(graph, not transposed, grad, weight_t)
             grad_broadcast = _row_dot(t, x) if needs_broadcast else None
             in_place = broadcast is not None and t.dim() == 2 and not again
             grad_x = t.mul_(broadcast.unsqueeze(-1)) if in_place else _rows(broadcast, t)
         if needs_weight:
             sent = _rows(broadcast, x).to(grad.dtype)
+            ptr, index = _structure(graph, transposed)
             grad_weight = _gathered_dot(grad, sent, ptr, index) if again else edge_dot(grad, sent, ptr, index)
-        return grad_x, grad_listen, grad_broadcast, grad_weight, *[None] * 6
+        return grad_x, grad_listen, grad_broadcast, grad_weight, None, None
+
+
+def _structure(graph: "Graph", transposed: bool) -> tuple[Tensor, Tensor]:
+    """Rows and columns of ``A``, or of its transpose."""
+    return (graph.out_ptr, graph.out_receiver) if transposed else (graph.in_ptr, graph.in_sender)
+
+
+def _transposed(graph: "Graph", weight: Tensor, transposed: bool) -> Tensor:
+    """Weights in the edge order of ``A`` brought into that of its transpose, or back."""
+    if not transposed:
+        return weight[graph.out_slot]
+    return torch.empty_like(weight).index_copy(0, graph.out_slot.long(), weight)
+
+
+def _times(graph: "Graph", transposed: bool, x: Tensor, weight: Tensor | None) -> Tensor:
+    """``A_w @ x``, or ``A_w^T @ x``, without a gradient."""
+    quick = weight is None and not is_compiling() and x.dtype == torch.float32 and x.is_cpu and graph.num_edges
+    if quick and not torch.is_autocast_enabled("cpu"):  # it casts the dense operand to a type that CSR does not know
+        *matrices, widths = _adjacency(graph)
+        matrix = matrices[transposed]
+        if x.dim() == 1:
+            return torch.mv(matrix, x)
+        if x.size(1) in widths:
+            return _addmm(_NOTHING, matrix, x, beta=0)
+        if x.size(1) == 1:
+            return torch.mv(matrix, x.squeeze(-1)).unsqueeze(-1)
+    return product(x, *_structure(graph, transposed), graph.ones if weight is None else weight, weight is not None)
 
 
 def _rows(scale: Tensor | None, x: Tensor) -> Tensor:
@@ -240,10 +266,15 @@ def _needs_grad(*tensors: Tensor | None) -> bool:
     return False
 
 
-def _adjacency(graph: "Graph") -> Tensor:
-    """``A`` as a CSR tensor, made once: for a small graph that costs more than the product."""
+def _adjacency(graph: "Graph") -> tuple[Tensor, Tensor, range]:
+    """``A`` and its transpose as CSR tensors, and for which widths their product is the quickest; made once."""
     if graph.adjacency is None:
-        graph.adjacency = _csr(graph.in_ptr, graph.in_sender, graph.ones, graph.num_nodes)
+        with torch.inference_mode(False):
+            forth, back = (_csr(*_structure(graph, t), graph.ones, graph.num_nodes) for t in (False, True))
+        # Measured: one column is better a vector unless the graph is tiny; a small graph gains from CSR for longer.
+        least = 1 if graph.num_edges < 20_000 else 2
+        most = 2 * NARROW if graph.num_edges < 200_000 else NARROW
+        graph.adjacency = (forth, back, range(least, most + 1))
     return graph.adjacency
 
 

@@ -1,6 +1,7 @@
 """What was decided: the actions of every node at every layer, and the graphs they induce."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -56,9 +57,60 @@ class Trace:
             ratios.append(ops.heard(self.graph, torch.ones_like(inside), within).double().sum() / total)
         return torch.stack(ratios).float() if ratios else inside.new_empty(0)
 
+    def expected_kept(self) -> Tensor:
+        r"""Expected share of the directed edges that are kept, per layer: ``(num_layers,)``; 0 without edges.
+
+        .. math:: \frac{1}{|E|} \sum_{(u, v) \in E} P(a_v \in \{S, L\})\, P(a_u \in \{S, B\})
+
+        The trace of a model in training mode keeps the gradient of it: a price on edges is one more term of the loss.
+        """
+        listen, broadcast = self.probs[..., :2].sum(-1), self.probs[..., ::2].sum(-1)
+        kept = [
+            ops.heard(self.graph, b, Gates(a, torch.ones_like(a))).sum() for a, b in zip(listen, broadcast, strict=True)
+        ]
+        return torch.stack(kept) / max(self.graph.num_edges, 1) if kept else self.probs.new_empty(0)
+
     def edge_index(self, layer: int) -> Tensor:
         """The directed computation graph of a layer: the columns of ``edge_index`` that are kept."""
         return self.graph.edge_index[:, self.kept(layer)]
+
+    def reaches(self, node: int) -> Tensor:
+        """Who can still reach ``node``: ``(num_layers, N)`` bool.
+
+        Entry ``[l, u]`` says whether the state that ``u`` brings into layer ``l`` can influence the last state of
+        ``node`` along the edges that are kept at layer ``l`` and those after it.  Row 0 is its computation tree.
+        """
+        if not -self.graph.num_nodes <= node < self.graph.num_nodes:
+            raise IndexError(f"node: expected 0 to {self.graph.num_nodes - 1}, got {node}")
+        sender, receiver = self.graph.edge_index
+        inside = torch.zeros(self.graph.num_nodes, dtype=torch.bool, device=self.actions.device)
+        inside[node] = True
+        rows = []
+        for layer in reversed(range(self.num_layers)):
+            heard = sender[self.kept(layer) & inside[receiver]]
+            inside = inside.index_fill(0, heard, True)
+            rows.append(inside)
+        return torch.stack(rows[::-1]) if rows else inside.new_empty(0, len(inside))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a table with a row per layer and node: ``layer, node, action`` and the probabilities ``p_standard``...
+
+        The edges that are kept follow from it: ``u -> v`` is, where ``u`` is STANDARD or BROADCAST and ``v`` STANDARD
+        or LISTEN.
+        """
+        import polars  # few need it
+
+        layers, nodes = self.actions.shape
+        names = [action.name for action in Action]
+        named = polars.Series(names, dtype=polars.Enum(names))
+        columns = {
+            "layer": torch.arange(layers).repeat_interleave(nodes).numpy(),
+            "node": torch.arange(nodes).repeat(layers).numpy(),
+            "action": named.gather(self.actions.flatten().cpu().numpy()),
+        }
+        probs = self.probs.detach().reshape(-1, len(Action)).float().cpu().numpy()
+        columns |= {f"p_{action.name.lower()}": probs[:, action] for action in Action}
+        polars.DataFrame(columns).write_parquet(path)
 
     def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
         """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``."""

@@ -85,9 +85,9 @@ def test_usual_and_chosen_names(tmp_path: Path) -> None:
 
 
 def test_directedness_is_asked_for(tmp_path: Path) -> None:
-    refused(tables(tmp_path, directed=None), "edges.csv", "--directed True")
+    refused(tables(tmp_path, directed=None), "edges.csv", "--undirected")
     np.savez(tmp_path / "g.npz", **arrays())
-    refused(DataConfig(dataset=str(tmp_path / "g.npz")), "g.npz", "--directed True")
+    refused(DataConfig(dataset=str(tmp_path / "g.npz")), "g.npz", "--undirected")
 
 
 def test_files_that_list_both_ways_are_not_doubled(tmp_path: Path) -> None:
@@ -191,6 +191,15 @@ def test_features(tmp_path: Path) -> None:
     assert data.x.tolist() == [[1]] * 8
     assert data.edge_attr is None
     refused(tables(tmp_path, nodes, edges, ignore="sice"), "'sice'")
+
+
+def test_words_that_are_no_categories(tmp_path: Path) -> None:
+    rows = range(30)
+    names = "id,name,y\n" + "".join(f"{i},n{i},{i % 2}\n" for i in rows)
+    refused(tables(tmp_path, names, "source,target\n"), "'name'", "another word in every row", "--ignore name")
+    commas = "id;size;y\n" + "".join(f"{i};{i % 4},5;{i % 2}\n" for i in rows)
+    refused(tables(tmp_path, commas, "source,target\n"), "'size'", "comma", "'0,5'", "--categorical size")
+    assert load_files(tables(tmp_path, commas, "source,target\n", categorical="size")).x.size(1) == 4
 
 
 def test_columns_that_cannot_be_features(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import torch
 
 from cognn.data.batches import Batches
 from cognn.graph import Graph
-from cognn.train import loop, run
+from cognn.train import loop, metrics, run
 from cognn.train.checkpoint import load_tensors
 from cognn.train.config import Config
-from cognn.train.errors import Interrupted, RunError
+from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.fit import make_config
 from cognn.train.loop import learning_rate
 from tests.train.conftest import KINDS, make_dataset
@@ -259,3 +259,50 @@ def test_splits(text: str, expected: list[int]) -> None:
 def test_bad_splits(text: str) -> None:
     with pytest.raises(ValueError, match=r"^splits: "):
         run.parse_splits(text, 3)
+
+
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_precisions_train_and_score(level: str, kind: str, precision: str, tmp_path) -> None:
+    dataset = make_dataset(level, kind, edges=True)
+    run.begin(small(epochs=2, splits="0", precision=precision), tmp_path, dataset)
+    assert math.isfinite(run.train(tmp_path, dataset=dataset)["val"]["mean"])
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_at_once_and_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
+    dataset = make_dataset("node", "regression")
+    run.begin(small(epochs=20, eval_every=10, splits="0"), tmp_path, dataset)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    real, calls = metrics.loss, []
+
+    def loss(*args) -> torch.Tensor:
+        calls.append(args)
+        return real(*args) * (math.nan if len(calls) == 5 else 1)
+
+    monkeypatch.setattr(metrics, "loss", loss)
+    with pytest.raises(Diverged, match="split 0: the loss is nan at epoch 5; lower lr or set clip"):
+        run.train(tmp_path, dataset=dataset)
+    tensors, facts = load_tensors(tmp_path / "split-0" / "last" / "state.safetensors")
+    assert facts["progress"]["epoch"] == 4
+    assert all(value.isfinite().all() for value in tensors.values())
+    assert run.train(tmp_path, dataset=dataset)["splits"][0]["epochs"] == 20
+
+
+def test_weights_that_are_not_finite_are_not_saved_as_a_state(tmp_path, monkeypatch) -> None:
+    dataset = make_dataset("node", "regression")
+    run.begin(small(epochs=20, eval_every=10, lr=1e30, splits="0"), tmp_path, dataset)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(Diverged, match=r"split 0: (a weight|the loss|an output) is .* epoch \d; lower lr or set clip"):
+        run.train(tmp_path, dataset=dataset)
+    state = tmp_path / "split-0" / "last" / "state.safetensors"
+    assert not state.exists() or all(value.isfinite().all() for value in load_tensors(state)[0].values())
+
+
+def test_a_run_killed_after_its_last_epoch_stops_early_all_the_same(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(epochs=200, patience=10, splits="0", lr=0.05), tmp_path, dataset)
+    first, log = run.train(tmp_path, dataset=dataset)["splits"][0], tmp_path / "split-0" / "metrics.jsonl"
+    before = log.read_text()
+    (tmp_path / "split-0" / "result.json").unlink()
+    assert run.train(tmp_path, dataset=dataset)["splits"][0] == first
+    assert log.read_text() == before

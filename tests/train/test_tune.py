@@ -16,7 +16,7 @@ from cognn.train.checkpoint import read_json
 from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig, load
 from cognn.train.errors import Interrupted, RunError
 from cognn.train.loop import Epoch
-from cognn.train.spaces import GENERAL, SPACES, grid_size, read_space, search_space
+from cognn.train.spaces import GENERAL, SPACES, distributions, grid_size, is_range, read_space, search_space
 from cognn.train.tune_options import TuneOptions, given
 from tests.train.conftest import make_dataset
 
@@ -104,7 +104,7 @@ def test_choice_knows_no_test_targets(kind: str, tmp_path: Path) -> None:
     assert all('"test": NaN' in line for line in metrics)
 
 
-def test_hopeless_trials_are_stopped_and_diverging_ones_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hopeless_and_diverging_trials_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def curve(config: Config, data: Dataset, index: int, folder: Path, _: str, watch) -> dict[str, float]:
         for epoch in range(1, config.train.epochs + 1):
             watch(Epoch(epoch, 1.0, 0.1, 0.5, 0.5, 0.5, 1.0), config.train.lr, epoch)
@@ -121,9 +121,15 @@ def test_hopeless_trials_are_stopped_and_diverging_ones_fail(tmp_path: Path, mon
     assert kept["importance"] == {"lr": 1.0}
     monkeypatch.undo()
     rates = "lr = [1e30, 1e35]\nhidden_channels = 8"
-    with pytest.raises(RunError, match="no trial of this study came to its end"):
+    with pytest.raises(RunError, match=r"no trial of this study came to its end; .* lower lr or set clip"):
         tune(options(tmp_path / "c", rates, trials=2), None, make_dataset("node", "regression"))
-    assert states(tmp_path / "c") == ["FAIL", "FAIL"]
+    assert states(tmp_path / "c") == ["PRUNED", "PRUNED"]
+    lines: list[str] = []
+    rates = "lr = [1e30, 1e-3]\nhidden_channels = 8"
+    mixed = tune(options(tmp_path / "d", rates, trials=2), lines.append, make_dataset("node", "regression"))
+    assert mixed["trials"] == {"finished": 1, "stopped early": 1, "failed": 0}
+    assert mixed["best"][0]["options"] == {"lr": 1e-3}
+    assert sum("lower lr or set clip" in line for line in lines) == 1
 
 
 def test_pruning_leaves_the_real_loop_cleanly(tmp_path: Path) -> None:
@@ -232,19 +238,76 @@ def test_bad_spaces_are_refused(text: str, message: str, tmp_path: Path) -> None
 
 def test_options_given_are_not_searched(tmp_path: Path) -> None:
     assert given(["cora", "--lr", "0.1", "--no-norm-first", "--epochs=3"]) == ("lr", "norm_first", "epochs")
-    assert TuneOptions(train=TrainConfig(lr=0.5)).fixed() == {"lr"}
+    assert TuneOptions(train=TrainConfig(lr=0.5)).fixed() == ({"lr"}, set())
     (tmp_path / "space.toml").write_text("[model]\ntemperature = ['learned', 0.5]\nnum_layers = [2, 9, 'linear']")
     assert read_space(tmp_path / "space.toml")["num_layers"] == [2, 9, "linear"]
     space, config = search_space("cora", Config(train=TrainConfig(lr=0.5)), {"lr"}, tmp_path / "space.toml")
     assert "lr" not in space
     assert space["temperature"] == ["learned", "0.5"]
+    (tmp_path / "kinds.toml").write_text("residual = ['none', 'identity', 'linear']")
+    kinds, _ = search_space("cora", Config(), set(), tmp_path / "kinds.toml")
+    assert kinds["residual"] == ["none", "identity", "linear"]
+    assert distributions({"residual": kinds["residual"]})["residual"].choices == ("none", "identity", "linear")
     assert config.train.lr == 0.5
     for wrong in (TuneOptions(trials=0), TuneOptions(workers=0), TuneOptions(prune_after=2.0)):
         with pytest.raises(ConfigError):
             wrong.check()
 
 
+def test_recipe_holds_in_all_trials(tmp_path: Path) -> None:
+    recipe, space = tmp_path / "recipe.toml", tmp_path / "space.toml"
+    recipe.write_text(
+        '[data]\ndataset = "cycles"\n[model]\nhidden_channels = 4\nenv = "gin"\n[train]\nlr = 0.5\nepochs = 7\n'
+    )
+    space.write_text("lr = [0.1, 0.2]\nepochs = [1, 2]")
+    plain = TuneOptions(recipe=recipe, train=TrainConfig(epochs=3))
+    config, (given_, preset) = plain.config(), plain.fixed()
+    assert (config.data.dataset, config.data.splits, config.model.env, config.train.lr) == ("cycles", "0", "gin", 0.5)
+    assert (config.train.epochs, given_) == (3, {"epochs"})
+    assert preset == {"hidden_channels", "env", "lr", "epochs"}
+    searched, _ = search_space("cora", config, given_, None, preset)
+    assert not {"hidden_channels", "env", "lr"} & set(searched)
+    assert "action" in searched
+    searched, base = search_space("cora", config, given_, space, preset)  # the space wins over the recipe
+    assert searched["lr"] == [0.1, 0.2]
+    assert "epochs" not in searched  # what is given wins over both
+    assert base.train.epochs == 3
+    # As on the command line, where an option may be given with its default value.
+    typed = TuneOptions(recipe=recipe, given=("env", "recipe"))
+    assert typed.config().model.env == "mean"
+    assert typed.config().train.epochs == 7
+
+
+def test_recipe_through_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    from cognn.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    Path("recipe.toml").write_text('[data]\ndataset = "cycles"\n[model]\nhidden_channels = 4\n[train]\nepochs = 9\n')
+    Path("space.toml").write_text("lr = [1e-3, 1e-2]")
+    words = ["tune", "--recipe", "recipe.toml", "--space", "space.toml", "--trials", "2", "--epochs", "2"]
+    fixed = ["--env", "sum", "--action", "sum", "--num-layers", "1", "--quiet"]
+    assert main([*words, *fixed]) == 0
+    found = load(tmp_path / "runs/cycles-cognn-tune/best.toml")
+    assert (found.model.hidden_channels, found.train.epochs, found.data.splits) == (4, 2, "")
+    assert len(read_json(tmp_path / "runs/cycles-cognn-tune/tune.json")["best"]) == 2
+    assert main(["tune", "--recipe", str(tmp_path / "runs/cycles-cognn-tune/best.toml"), "--quiet"]) == 2
+    assert "nothing is left to search" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["tune", "--help"])
+    shown = " ".join(capsys.readouterr().out.split()).replace("│ │ ", "")
+    assert "all if empty. (default: 0)" in shown
+
+
 def test_missing_optuna_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(RunError, match=r"pip install 'cognn\[tune\]'"):
         tune(TuneOptions("cycles"))
+
+
+def test_a_choice_named_as_a_scale_is_a_choice(tmp_path: Path) -> None:
+    file = tmp_path / "space.toml"
+    file.write_text('residual = ["none", "identity", "linear"]\nlr = [1e-3, 1e-2, "linear"]\n')
+    space, _ = search_space("cora", Config(), set(), file)
+    assert space["residual"] == ["none", "identity", "linear"]
+    assert not is_range(space["residual"])
+    assert is_range(space["lr"])

@@ -33,12 +33,12 @@ def assemble(
     """Prepare one graph, or the graphs that ``node_graph`` ``(N,)`` tells apart.
 
     An undirected edge becomes one each way, except a self-loop, which is one already.  Files that list every edge both
-    ways are left as they are.
+    ways are left as they are.  ``edge_index`` is taken over, not copied.
     """
     if not directed and not symmetric(edge_index, num_nodes):
         edge_index, edge_attr = _both_ways(edge_index, edge_attr)
     if node_graph is None:
-        return Structure([Graph(edge_index, num_nodes)], edge_attr, None)
+        return Structure([Graph.owning(edge_index, num_nodes)], edge_attr, None)
     order = None
     if bool((node_graph.diff() < 0).any()):
         order = torch.argsort(node_graph, stable=True)
@@ -81,7 +81,10 @@ def _scramble(key: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 def _both_ways(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
     turned = edge_index[0] != edge_index[1]
-    back = edge_index[:, turned].flip(0)
+    listed, edges = edge_index.size(1), edge_index.size(1) + int(turned.sum())
+    both = edge_index.new_empty(2, edges)
+    both[:, :listed] = edge_index
+    both[0, listed:], both[1, listed:] = edge_index[1, turned], edge_index[0, turned]
     if edge_attr is not None:
         edge_attr = torch.cat([edge_attr, edge_attr[turned]])
-    return torch.cat([edge_index, back], dim=1), edge_attr
+    return both, edge_attr

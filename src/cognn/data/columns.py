@@ -1,5 +1,6 @@
 """One feature column: what is remembered of it, and how its cells become numbers."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,6 +16,8 @@ from cognn.data.values import codes, numbers, parse, vocabulary, words
 Kind = Literal["numeric", "category"]
 Fill = Literal["refuse", "mean", "zero"]
 MOST_CATEGORIES = 1000
+MOST_NAMES = 20  # in a smaller table every row may well be of its own kind
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 @dataclass
@@ -90,6 +93,8 @@ def fit(table: Table, name: str, category: bool, fill: Fill) -> Column:
                 f"{table.name}: column {name!r} has {len(values):,} different words, too many for categories (at most"
                 f" {MOST_CATEGORIES:,}); leave it out with --ignore {name}"
             )
+        if not category:
+            _refuse_lookalikes(table, name, values, len(cells) - cells.null_count())
         return Column(name, "category", values=values, fill=None if fill == "refuse" else 0.0)
     cells = numbers(table, name, cells).drop_nulls()
     mean, std = _moments(cells.to_numpy())
@@ -99,6 +104,17 @@ def fit(table: Table, name: str, category: bool, fill: Fill) -> Column:
     if np.isin(cells.to_numpy(), (0.0, 1.0)).all():
         return Column(name, "numeric", fill=stand_in)
     return Column(name, "numeric", mean, std, fill=stand_in)
+
+
+def _refuse_lookalikes(table: Table, name: str, values: list[str], count: int) -> None:
+    """Words that only look like a category would be learned by heart, and mean nothing in a new graph."""
+    what = ""
+    if all(_DECIMAL_COMMA.fullmatch(word) for word in values):
+        what = f"holds numbers with a comma, such as {values[0]!r}; write them with a point"
+    elif len(values) == count > MOST_NAMES:
+        what = f"has another word in every row, like a name; leave it out with --ignore {name}"
+    if what:
+        raise DataError(f"{table.name}: column {name!r} {what}, or say --categorical {name} to take it as it is")
 
 
 def _moments(values: NDArray[np.float64]) -> tuple[float, float]:

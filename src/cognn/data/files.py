@@ -113,8 +113,8 @@ def said(config: DataConfig, tables: Tables) -> bool:
     directed = config.directed if config.directed is not None else tables.directed
     if directed is None:
         raise DataError(
-            f"{tables.edges.name}: do its edges have a direction? Say --directed True, or --directed False to take"
-            " every edge both ways"
+            f"{tables.edges.name}: do its edges have a direction? Say --directed, or --undirected to take every"
+            " edge both ways"
         )
     return directed
 

@@ -42,8 +42,8 @@ def edge_findings(report: Report, edge_index: Tensor, num_nodes: int, directed: 
     if directed is False and mutual and not both:
         report.warnings.append(f"{mutual:,} pairs are listed both ways; undirected, each of those edges counts twice")
     if directed is None:
-        guess = "the edges are listed both ways, as --directed False expects" if both else "it is not guessed"
-        report.warnings.append(f"training will ask for --directed True or --directed False ({guess})")
+        guess = "the edges are listed both ways, as --undirected expects" if both else "it is not guessed"
+        report.warnings.append(f"training will ask for --directed or --undirected ({guess})")
 
 
 def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) -> None:

@@ -6,9 +6,10 @@ from numpy.typing import NDArray
 
 from cognn.data.errors import DataError
 from cognn.data.guard import shorten
+from cognn.data.lookup import Lookup, SameRows
 from cognn.data.tables import Table
 
-CHUNK = 1 << 22
+CHUNK = 1 << 20
 """Ids that are looked up at once, which bounds the memory of the search."""
 PROBE = 1000
 """Rows that are looked at before all of a column is converted."""
@@ -25,50 +26,51 @@ class Ids:
 
     def __init__(self, table: Table, column: str, group: NDArray[np.int64] | None = None) -> None:
         keys = _keys(table, column)
-        self.grouped = group is not None
         if keys.null_count():
             raise DataError(f"{table.at(column, keys.is_null().arg_max() or 0)}: no id; every row needs one")
-        frame = pl.DataFrame({"key": keys} | ({"group": group} if group is not None else {}))
-        self.places = frame.with_columns(place=pl.int_range(pl.len()))
-        again = frame.is_duplicated()
-        if again.any():
-            first = again.arg_max() or 0
-            same = pl.all_horizontal(pl.col(name) == value for name, value in frame.row(first, named=True).items())
-            second = frame.select(same).to_series().arg_true()[1]
-            raise DataError(
-                f"{table.at(column, second)}: id {shorten(str(keys[first]), 60)!r} is already that of row {first + 1}"
-            )
-        self._first = None if self.grouped else _first(keys)
+        self.keys = keys
+        self._first = _first(keys) if group is None else None
+        if self._first is None:
+            self._lookup = _lookup(table, column, _frame(keys, group))
 
     def __len__(self) -> int:
-        return self.places.height
+        return len(self.keys)
 
     def find(self, table: Table, column: str, group: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Position of every id in another table's column; -1 where it is unknown or missing."""
         wanted, out = _keys(table, column), np.empty(table.num_rows, dtype=np.int64)
-        known = self.places
-        if wanted.dtype != known["key"].dtype:
-            if wanted.dtype == pl.String and known["key"].dtype == pl.Int64:
-                wanted = wanted.cast(pl.Int64, strict=False)
-            else:
-                wanted, known = wanted.cast(pl.String), known.with_columns(pl.col("key").cast(pl.String))
+        if wanted.dtype != self.keys.dtype:
+            wanted = wanted.cast(self.keys.dtype, strict=False)
         for start in range(0, len(wanted), CHUNK):
-            part = wanted.slice(start, CHUNK)
-            stop = start + len(part)
-            if self._first is not None and wanted.dtype == pl.Int64:
-                place = part.fill_null(self._first - 1).to_numpy() - self._first
-                out[start:stop] = np.where((place >= 0) & (place < len(self)), place, -1)
-                continue
-            frame = pl.DataFrame({"key": part} | ({"group": group[start:stop]} if group is not None else {}))
-            on = ["key", "group"] if self.grouped else ["key"]
-            out[start:stop] = frame.join(known, on=on, how="left", maintain_order="left")["place"].fill_null(-1)
+            part, place = wanted.slice(start, CHUNK), out[start : start + CHUNK]
+            if self._first is not None:
+                np.subtract(part.fill_null(self._first - 1).to_numpy(), self._first, out=place)
+                place[(place < 0) | (place >= len(self))] = -1
+            else:
+                self._lookup.find(_frame(part, None if group is None else group[start : start + CHUNK]), place)
         return out
 
     def names(self) -> list[str] | None:
         """The ids as text; None where they just count from 0."""
-        if self._first == 0:
-            return None
-        return self.places["key"].cast(pl.String).to_list()
+        return None if self._first == 0 else self.keys.cast(pl.String).to_list()
+
+
+def _frame(keys: pl.Series, group: NDArray[np.int64] | None) -> pl.DataFrame:
+    return pl.DataFrame({"key": keys} | ({"group": group} if group is not None else {}))
+
+
+def _lookup(table: Table, column: str, frame: pl.DataFrame) -> Lookup:
+    try:
+        return Lookup(frame)
+    except SameRows:
+        again = frame.is_duplicated()
+        if not again.any():
+            raise
+    first = again.arg_max() or 0
+    same = pl.all_horizontal(pl.col(name) == value for name, value in frame.row(first, named=True).items())
+    second = frame.select(same).to_series().arg_true()[1]
+    key = shorten(str(frame["key"][first]), 60)
+    raise DataError(f"{table.at(column, second)}: id {key!r} is already that of row {first + 1}")
 
 
 def _keys(table: Table, column: str) -> pl.Series:

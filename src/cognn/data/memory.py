@@ -24,10 +24,11 @@ def from_pyg(
     seed: int = 0,
     name: str = "data",
 ) -> Dataset:
-    """A dataset of PyG objects: one ``Data`` is a task on its nodes, a list of them (or a ``Batch``) one on graphs.
+    """A dataset of PyG objects: a ``Data``, a ``Batch``, a list of ``Data``, or one of PyG's own datasets.
 
-    Edges are taken as they stand; integer targets are class codes, -1 or nan is unlabelled, and ``train_mask``,
-    ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
+    Targets ``y`` with a row per node make a task on nodes, and several such graphs stand side by side as one; a single
+    row per graph makes a task on graphs.  Edges are taken as they stand; integer targets are class codes, -1 or nan is
+    unlabelled, and ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
 
     Args:
         data: The graph or graphs.
@@ -38,43 +39,55 @@ def from_pyg(
         seed: Seed of those.
         name: What to call it.
     """
-    several = isinstance(data, Batch) or not isinstance(data, Data)
-    graphs = data.to_data_list() if isinstance(data, Batch) else list(data) if several else [data]
-    if not graphs or not all(isinstance(graph, Data) for graph in graphs):
-        wrong = type(graphs[0]).__name__ if graphs else "none"
-        raise DataError(f"{name}: expected a PyG Data or a list of them, got {wrong}")
-    arrays = _joined(graphs, name) if several else _single(graphs[0], name)
+    one = isinstance(data, Data) and not isinstance(data, Batch)
+    graphs = [data] if one else _listed(data, name)
+    names = [name] if one else [f"{name}[{number}]" for number in range(len(graphs))]
+    arrays = _joined(graphs, names, name, per_node=one or all(map(_labels_nodes, graphs)))
     dataset = from_arrays(arrays, True, task, metric, random_splits, seed)
     if splits is not None:
         dataset.splits = list(splits)
     return dataset
 
 
-def _single(data: Data, name: str) -> Arrays:
-    masks = {part: _array(name, data, f"{part}_mask") for part in PARTS}
-    present = {part: mask for part, mask in masks.items() if mask is not None}
-    x, y, edge_attr = (_array(name, data, key) for key in ("x", "y", "edge_attr"))
-    return Arrays(name, x, _edges(name, data), y, edge_attr, masks=present, num_nodes=data.num_nodes)
+def _listed(data: Any, name: str) -> list[Data]:
+    try:
+        graphs = data.to_data_list() if isinstance(data, Batch) else list(data)
+    except (TypeError, NotImplementedError):  # nothing that has members
+        graphs = [data]
+    wrong = [type(graph).__name__ for graph in graphs if not isinstance(graph, Data)]
+    if wrong or not graphs:
+        got = wrong[0] if wrong else "an empty list"
+        raise DataError(f"{name}: expected a PyG Data or a list of them, got {got}")
+    return graphs
 
 
-def _joined(graphs: list[Data], name: str) -> Arrays:
+def _labels_nodes(graph: Data) -> bool:
+    """Whether the target has a row per node, in PyG's convention; of a single node it does not matter."""
+    return isinstance(graph.y, Tensor) and graph.y.dim() > 0 and graph.y.size(0) == graph.num_nodes
+
+
+def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> Arrays:
+    """All graphs side by side, the nodes of each after those of the one before."""
     counts = [int(graph.num_nodes or 0) for graph in graphs]
-    if 0 in counts:
-        raise DataError(f"{name}[{counts.index(0)}]: has no nodes")
     starts = np.cumsum(counts) - counts
     edges = []
-    for number, (graph, start, count) in enumerate(zip(graphs, starts, counts, strict=True)):
-        edge_index = _edges(f"{name}[{number}]", graph)
-        if edge_index.size and int(edge_index.max()) >= count:  # else it would reach into the next graph
-            raise DataError(f"{name}[{number}]: an edge names node {int(edge_index.max())}, it has {count} nodes")
-        edges.append(edge_index.astype(np.int64) + np.where(edge_index < 0, 0, start))
+    for own, graph, start, count in zip(names, graphs, starts, counts, strict=True):
+        if not count:
+            raise DataError(f"{own}: has no nodes")
+        edge_index = _edges(own, graph)
+        wrong = edge_index[(edge_index < 0) | (edge_index >= count)]
+        if wrong.size:  # else it would reach into the next graph
+            raise DataError(f"{own}: an edge names node {wrong[0]}, it has {count} nodes, counted from 0")
+        edges.append(edge_index.astype(np.int64) + start)
+    masks = {part: _cat(graphs, names, f"{part}_mask") for part in PARTS} if per_node else {}
     return Arrays(
         name,
-        x=_cat(graphs, name, "x"),
+        x=_cat(graphs, names, "x"),
         edge_index=np.concatenate(edges, axis=1),
-        y=_cat([_one_row(graph) for graph in graphs], name, "y"),
-        edge_attr=_cat(graphs, name, "edge_attr"),
-        batch=np.repeat(np.arange(len(graphs)), counts),
+        y=_cat(graphs if per_node else [_one_row(graph) for graph in graphs], names, "y"),
+        edge_attr=_cat(graphs, names, "edge_attr"),
+        batch=None if per_node else np.repeat(np.arange(len(graphs)), counts),
+        masks={part: mask for part, mask in masks.items() if mask is not None},
         num_nodes=sum(counts),
     )
 
@@ -88,17 +101,16 @@ def _one_row(graph: Data) -> Data:
     return Data(y=y.reshape(1, -1) if y.dim() != 1 or y.numel() != 1 else y)
 
 
-def _cat(graphs: list[Data], name: str, key: str) -> NDArray[Any] | None:
-    parts = [_array(f"{name}[{number}]", graph, key) for number, graph in enumerate(graphs)]
+def _cat(graphs: list[Data], names: list[str], key: str) -> NDArray[Any] | None:
+    parts = [_array(own, graph, key) for own, graph in zip(names, graphs, strict=True)]
     present = [part for part in parts if part is not None]
     if not present:
         return None
-    if len(present) < len(parts):
-        lost = next(number for number, part in enumerate(parts) if part is None)
-        raise DataError(f"{name}[{lost}]: has no {key}, but others do")
-    odd = [number for number, part in enumerate(present) if part.shape[1:] != present[0].shape[1:] or not part.ndim]
-    if odd:
-        raise DataError(f"{name}[{odd[0]}]: {key} has shape {present[odd[0]].shape}, the first has {present[0].shape}")
+    for own, part in zip(names, parts, strict=True):
+        if part is None:
+            raise DataError(f"{own}: has no {key}, but others do")
+        if part.shape[1:] != present[0].shape[1:] or not part.ndim:
+            raise DataError(f"{own}: {key} has shape {part.shape}, the first has {present[0].shape}")
     return np.concatenate(present)
 
 
@@ -107,6 +119,8 @@ def _edges(name: str, data: Data) -> NDArray[Any]:
     if edge_index is None or edge_index.ndim != 2 or edge_index.shape[0] != 2:
         shape = "none" if edge_index is None else edge_index.shape
         raise DataError(f"{name}: expected an edge_index of shape (2, E), got {shape}")
+    if edge_index.size and edge_index.dtype.kind not in "iu":
+        raise DataError(f"{name}: edge_index holds {edge_index.dtype}; expected integers")
     return edge_index
 
 

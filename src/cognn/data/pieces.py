@@ -26,7 +26,7 @@ def pieces(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> list[Gra
         nodes = edge_index[:, first].tolist()
         raise ValueError(f"edge_index: column {first} is {nodes}, but its graph has {int(limit[first])} nodes")
     shift = torch.repeat_interleave(_starts(num_nodes), num_edges)
-    joined = Graph(edge_index + shift, int(num_nodes.sum()))
+    joined = Graph.owning(edge_index + shift, int(num_nodes.sum()))
     given = edge_index.split(num_edges.tolist(), dim=1)
     graphs = _cut(joined, num_nodes, given, _starts(num_edges))
     if joined.loopless is not joined:

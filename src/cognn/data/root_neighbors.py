@@ -81,5 +81,11 @@ def root_edges(edge_index: Tensor, root_index: Tensor, num_nodes: int) -> tuple[
     return into_root, degree[sender] == DEGREE
 
 
+def edges_right(kept: Tensor, edge_index: Tensor, root_index: Tensor, num_nodes: int) -> float:
+    """Share of the edges into the roots that are kept or cut as they should be; ``kept`` is bool ``(E,)``."""
+    into_root, should_keep = root_edges(edge_index, root_index, num_nodes)
+    return float((kept == should_keep)[into_root].double().mean())
+
+
 def _uniform(low: int, high: int, rng: torch.Generator) -> int:
     return int(torch.randint(low, high + 1, (), generator=rng))

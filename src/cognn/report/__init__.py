@@ -1,1 +1,40 @@
-"""What a person sees."""
+"""What a person sees: the page and the figures of a run, and the terminal.
+
+.. code-block:: python
+
+    from cognn import report
+
+    run = report.collect("runs/mine")
+    report.write_page(run, "mine.html")
+    report.why(run, 17).silenced[0]  # the neighbour that the prediction of node 17 hangs on most
+    report.write_figures(run, "figures")
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cognn.report import charts, figures
+    from cognn.report.collected import Collected, collect
+    from cognn.report.explain import Why, why
+    from cognn.report.page import write_page
+    from cognn.report.publish import write_figures, write_report
+
+__all__ = ["Collected", "Why", "charts", "collect", "figures", "why", "write_figures", "write_page", "write_report"]
+
+_HOMES = {
+    "cognn.report.collected": ("Collected", "collect"),
+    "cognn.report.explain": ("Why", "why"),
+    "cognn.report.page": ("write_page",),
+    "cognn.report.publish": ("write_figures", "write_report"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Found when first used: the terminal, which every command needs, does not wait for matplotlib.
+    if name in ("charts", "figures"):
+        return import_module(f"cognn.report.{name}")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'cognn.report' has no attribute {name!r}")

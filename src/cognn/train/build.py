@@ -32,6 +32,14 @@ def cooperative(model: nn.Module) -> CoGNN | None:
     return inner if isinstance(inner, CoGNN) and inner.action_network is not None else None
 
 
+def freeze_actions(model: nn.Module) -> None:
+    """Take the action network and its temperature out of training."""
+    inner = cooperative(model)
+    for part in (inner.action_network, inner.temperature) if inner is not None else ():
+        if isinstance(part, nn.Module):
+            part.requires_grad_(False)
+
+
 def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     """The network that ``config`` describes, sized for ``dataset``."""
     task = dataset.task
@@ -52,6 +60,7 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
                 action_space=config.action_space,
                 temperature="learned" if config.temperature == "learned" else float(config.temperature),
                 tau0=config.tau0,
+                standard_bias=config.standard_bias,
                 mean_over=config.mean_over,
                 norm=None if config.norm == "none" else config.norm,
                 norm_first=config.norm_first,

@@ -3,6 +3,7 @@
 This file must not import torch, so that ``cognn --help`` answers at once.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -51,7 +52,7 @@ class DataConfig:
     encoding: Literal["none", "laplacian", "random-walk"] = "none"
     """Encodings of where a node stands, appended to its features (peptides-func)."""
     splits: str = ""
-    """Which splits or folds to run: "0", "0-9", "0,2,5"; by default all."""
+    """Which splits or folds to run: "0", "0-9", "0,2,5"; all if empty."""
     data_seed: int = 0
     """Seed of generated datasets, and of random splits where your files bring none."""
 
@@ -80,6 +81,8 @@ class ModelConfig:
     """`learned`, or a number above 0."""
     tau0: float = 0.1
     """Least inverse temperature when it is learned."""
+    standard_bias: float = 0.0
+    """Added to the logit of STANDARD: with 3 or so, nodes begin by keeping most edges."""
     mean_over: Literal["kept", "all"] = "kept"
     """What env=mean divides by."""
     norm: Literal["layer", "batch", "none"] = "layer"
@@ -128,6 +131,12 @@ class TrainConfig:
     """Epochs between two evaluations."""
     batch_size: int = 32
     """Graphs in a mini-batch (graph tasks); node tasks use the whole graph."""
+    drop_edge: float = 0.0
+    """Share of the edges that every training step leaves out at random (DropEdge)."""
+    edge_price: float = 0.0
+    """Price of an edge: this times the expected share of edges kept, over all layers, is added to the loss."""
+    freeze_actions: bool = False
+    """Leave the action network as it was drawn and train the rest only."""
     actions: Literal["sample", "argmax", "expected"] = "argmax"
     """How nodes act when they are scored."""
     samples: int = 0
@@ -136,6 +145,8 @@ class TrainConfig:
     """Seed of weights, actions and dropout; split i uses seed + i."""
     accelerator: str = "auto"
     """cpu, cuda or auto."""
+    devices: int = 1
+    """Processes or GPUs that share out every mini-batch (graph tasks)."""
     precision: Literal["32-true", "64-true", "bf16-mixed", "16-mixed"] = "32-true"
     """Floating point of the computation."""
 
@@ -154,10 +165,18 @@ class Config:
         _at_least(1, hidden_channels=m.hidden_channels, num_layers=m.num_layers, action_channels=m.action_channels)
         _at_least(1, action_layers=m.action_layers, decoder_layers=m.decoder_layers, heads=m.heads)
         _at_least(1, epochs=t.epochs, step_size=t.step_size, eval_every=t.eval_every, batch_size=t.batch_size)
+        _at_least(1, devices=t.devices)
         _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
         _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0, dropout=m.dropout)
         if not t.lr > 0:
             raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
+        for name, value in (("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
+            if not math.isfinite(value):
+                raise ConfigError(f"{name}: expected a finite number, got {value}")
+        if not 0 <= t.drop_edge < 1:
+            raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
+        if (t.edge_price or t.freeze_actions) and (m.model != "cognn" or m.action == "none"):
+            raise ConfigError("edge_price, freeze_actions: are for a model whose nodes act; this one has no actions")
         if not m.dropout < 1:
             raise ConfigError(f"dropout: expected a number below 1, got {m.dropout}")
         if t.warmup_epochs >= t.epochs and t.warmup_epochs:
@@ -186,12 +205,15 @@ class ConfigError(ValueError):
 
 def load(path: str | Path, base: Config | None = None) -> Config:
     """Read a recipe; what it leaves out keeps the value of ``base`` or the default."""
-    path = Path(path)
+    return from_mapping(read_toml(path, "recipe"), str(path), base)
+
+
+def read_toml(path: str | Path, what: str) -> dict[str, Any]:
+    """The content of a TOML file; ``what`` says in the error what it should have been."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: not a readable TOML recipe ({str(error).splitlines()[0]})") from None
-    return from_mapping(document, str(path), base)
+        raise ConfigError(f"{path}: not a readable TOML {what} ({str(error).splitlines()[0]})") from None
 
 
 def from_mapping(document: Mapping[str, Any], source: str, base: Config | None = None) -> Config:

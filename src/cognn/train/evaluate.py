@@ -1,25 +1,27 @@
 """Scoring a finished run again."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from cognn.train import metrics
-from cognn.train.fit import open_run
-from cognn.train.loop import Items, outputs
+from cognn.train.config import ConfigError
+from cognn.train.fit import Fitted, precision
+from cognn.train.items import Items, outputs
 from cognn.train.run import summarise
 
 
-def evaluate(folder: Path, samples: int = 0) -> dict[str, Any]:
+def evaluate(fitted: Fitted, samples: int = 0) -> dict[str, Any]:
     """The summary of a run, from its saved models; with ``samples`` the mean of that many draws is scored."""
-    fitted = open_run(folder)
+    if samples < 0:
+        raise ConfigError(f"samples: expected 0 or more, got {samples}")
     config = replace(fitted.config.train, samples=samples or fitted.config.train.samples)
     items, results = Items(fitted.dataset, config.batch_size, torch.device("cpu")), []
     for known in fitted.result["splits"]:
         torch.manual_seed(known["seed"])
-        out, _ = outputs(fitted.model(known["split"]), items, config)
+        with precision(config):
+            out, _ = outputs(fitted.model(known["split"]), items, config)
         parts = vars(fitted.dataset.splits[known["split"]]).items()
         scores = {}
         for name, part in parts:

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from cognn.data.batches import Batch, Batches
-from cognn.data.dataset import Dataset
+from cognn.data.dataset import Dataset, Task
 from cognn.train import metrics
-from cognn.train.build import build_model, cooperative, num_parameters
+from cognn.train.build import build_model, freeze_actions, num_parameters
 from cognn.train.checkpoint import (
     load_tensors,
     load_weights,
@@ -27,8 +26,13 @@ from cognn.train.checkpoint import (
     unpack_optimizer,
     write_json,
 )
-from cognn.train.config import Config, TrainConfig
-from cognn.train.errors import Interrupted, RunError
+from cognn.train.config import Config, ModelConfig, TrainConfig
+from cognn.train.devices import gathered, make_fabric, sum_gradients, summed
+from cognn.train.errors import Diverged, Interrupted, RunError
+from cognn.train.items import Items, outputs, thinned
+
+CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
+_REMEDY = "; lower lr or set clip"
 
 
 @dataclass
@@ -61,71 +65,23 @@ def learning_rate(config: TrainConfig, epoch: int) -> float:
     return config.lr
 
 
-class Items:
-    """The dataset as batches: the whole graph for node tasks, mini-batches for graph tasks."""
-
-    def __init__(self, dataset: Dataset, batch_size: int, device: torch.device) -> None:
-        self.device, self.batch_size = device, batch_size
-        self.y, self.num_items = dataset.y.to(device), dataset.num_items
-        self.whole: Batch | None = None
-        if dataset.task.level == "node":
-            attr = None if dataset.edge_attr is None else dataset.edge_attr.to(device)
-            everything = torch.arange(dataset.num_nodes, device=device)
-            self.whole = Batch(dataset.x.to(device), dataset.graphs[0].to(device), attr, everything)
-        else:
-            self.batches = Batches(dataset)
-            self.fixed = [self._take(items) for items in torch.arange(self.num_items).split(8 * batch_size)]
-
-    def training(self, items: Tensor) -> Iterator[tuple[Batch, Tensor]]:
-        """Batches to train on and, within each, the outputs that count."""
-        if self.whole is not None:
-            yield self.whole, items
-            return
-        for some in items[torch.randperm(len(items))].split(self.batch_size):
-            yield self._take(some), torch.arange(len(some), device=self.device)
-
-    def all(self) -> list[Batch]:
-        """Every item once, in order."""
-        return [self.whole] if self.whole is not None else self.fixed
-
-    def _take(self, items: Tensor) -> Batch:
-        x, graph, attr, _ = self.batches.take(items.cpu())
-        return Batch(x.to(self.device), graph.to(self.device), None if attr is None else attr.to(self.device), items)
-
-
-@torch.no_grad()
-def outputs(model: nn.Module, items: Items, config: TrainConfig, trace: bool = False) -> tuple[Tensor, float | None]:
-    """The model's output for every item in one pass and, if asked, the share of edges that its actions keep."""
-    model.eval()
-    options: dict[str, Any] = {}
-    acts = cooperative(model) is not None
-    if acts and config.samples and not trace:
-        options["samples"] = config.samples
-    elif acts:
-        options["actions"] = config.actions
-    outs, kept, edges = [], 0.0, 0
-    for batch in items.all():
-        if trace and acts:
-            out, seen = model(batch.x, batch.graph, batch.edge_attr, return_trace=True, **options)
-            kept += float(seen.kept_ratio().nan_to_num(0).mean()) * batch.graph.num_edges
-            edges += batch.graph.num_edges
-        else:
-            out = model(batch.x, batch.graph, batch.edge_attr, **options)
-            out = out.mean if config.samples and acts else out
-        outs.append(out)
-    return torch.cat(outs), kept / edges if edges else None
-
-
 def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data: str, watch: Watch) -> dict[str, Any]:
-    """Train on one split until done, or on from ``folder``'s last state; ``data`` is the dataset's fingerprint."""
+    """Train on one split until done, or on from ``folder``'s last state; ``data`` is the dataset's fingerprint.
+
+    With several devices every one of their processes calls this; the first of them evaluates, watches and writes.
+    """
     t, task = config.train, dataset.task
-    fabric = Fabric(accelerator=t.accelerator, devices=1, precision=t.precision)
+    fabric = make_fabric(t)
     torch.manual_seed(t.seed + index)
     model = build_model(config.model, dataset)
+    if t.freeze_actions:
+        freeze_actions(model)
     kind = torch.optim.AdamW if t.optimizer == "adamw" else torch.optim.Adam
     optimizer: Any = kind(model.parameters(), lr=t.lr, weight_decay=t.weight_decay)
     model, optimizer = fabric.setup(model, optimizer)
-    items = Items(dataset, t.batch_size, fabric.device)
+    if fabric.global_rank:  # the same weights, but actions and dropout of its own
+        torch.manual_seed(t.seed + index + (fabric.global_rank << 32))
+    items = Items(dataset, t.batch_size, fabric.device, torch.float64 if t.precision == "64-true" else torch.float32)
     split = {name: dataset.labelled(part) for name, part in vars(dataset.splits[index]).items()}
     for name in ("train", "val"):
         if not len(split[name]):
@@ -142,89 +98,113 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         load_weights(_unwrapped(model), tensors, "model/", state)
         unpack_optimizer(optimizer, tensors)
         best_weights = {key: value for key, value in tensors.items() if key.startswith("best/")}
-        torch.set_rng_state(tensors["rng"])
+        torch.set_rng_state(tensors[_rng(fabric.global_rank)])
         progress = facts["progress"]
-    log = folder / "metrics.jsonl"
-    log.parent.mkdir(parents=True, exist_ok=True)
 
-    def save() -> None:
+    def save(lines: Any) -> None:
+        generators = {_rng(rank): bits for rank, bits in enumerate(gathered(fabric, torch.get_rng_state()))}
+        if not fabric.is_global_zero:
+            return
         weights = {f"model/{key}": value for key, value in _unwrapped(model).state_dict().items()}
-        rng = {"rng": torch.get_rng_state()}
-        tensors = weights | pack_optimizer(optimizer) | best_weights | rng
+        if not all(bool(value.isfinite().all()) for value in weights.values()):
+            raise Diverged(f"split {index}: a weight is not finite after epoch {progress['epoch']}{_REMEDY}")
+        lines.flush()
+        progress.update(metrics=lines.tell(), seconds=time.perf_counter() - began)
+        tensors = weights | pack_optimizer(optimizer) | best_weights | generators
         save_tensors(state, tensors, {"identity": identity, "progress": progress})
 
+    def done() -> bool:
+        epoch = progress["epoch"]
+        late = t.patience and epoch % t.eval_every == 0 and epoch - progress["best_epoch"] >= t.patience
+        return bool(late) or epoch == t.epochs
+
+    def evaluate(loss: float, lr: float, lines: Any) -> None:
+        nonlocal best_weights
+        epoch = progress["epoch"]
+        look = epoch == t.epochs or (epoch // t.eval_every) % 10 == 1  # a trace costs a little: not every time
+        with fabric.autocast():
+            out, kept = outputs(_unwrapped(model), items, t, trace=look and not t.samples)
+        if not bool(out.isfinite().all()):
+            raise Diverged(f"split {index}: an output is not finite after epoch {epoch}{_REMEDY}")
+        scores = {name: metrics.score(task, out[part], items.y[part]) for name, part in split.items()}
+        line = Epoch(epoch, loss, lr, **scores, seconds=time.perf_counter() - began, kept=kept)
+        lines.write(json.dumps(asdict(line)) + "\n")
+        better = progress["best"] is None or sign * scores["val"] > sign * progress["best"]
+        if better or math.isnan(progress["best"]):
+            weights = _unwrapped(model).state_dict()
+            best_weights = {f"best/{key}": value.detach().clone() for key, value in weights.items()}
+            progress.update(best=scores["val"], best_epoch=epoch, scores=scores)
+        watch(line, progress["best"], progress["best_epoch"])
+
     began, saved = time.perf_counter() - progress["seconds"], time.perf_counter()
-    with _stop_when_asked() as asked, _appending(log, progress["metrics"]) as lines:
-        while progress["epoch"] < t.epochs:
+    writing = _appending(folder / "metrics.jsonl", progress["metrics"]) if fabric.is_global_zero else nullcontext()
+    with _stop_when_asked() as asked, writing as lines:
+        ends = done()
+        while not ends:
             lr = learning_rate(t, progress["epoch"])
-            loss = _epoch(fabric, model, optimizer, items, split["train"], task, lr, t.clip)
+            loss = _epoch(fabric, model, optimizer, items, split["train"], task, lr, t)
             progress["epoch"] += 1
-            epoch, last = progress["epoch"], progress["epoch"] == t.epochs
-            done = last
-            if epoch % t.eval_every == 0 or last:
-                look = last or (epoch // t.eval_every) % 10 == 1  # a trace costs a little: not every time
-                with fabric.autocast():
-                    out, kept = outputs(_unwrapped(model), items, t, trace=look and not t.samples)
-                scores = {name: metrics.score(task, out[part], items.y[part]) for name, part in split.items()}
-                seconds = time.perf_counter() - began
-                line = Epoch(epoch, loss, lr, **scores, seconds=seconds, kept=kept)
-                lines.write(json.dumps(asdict(line)) + "\n")
-                if not math.isfinite(loss):
-                    raise RunError(f"split {index}: the loss is {loss} at epoch {epoch}; lower lr or set clip")
-                better = progress["best"] is None or sign * scores["val"] > sign * progress["best"]
-                if better or math.isnan(progress["best"]):
-                    weights = _unwrapped(model).state_dict()
-                    best_weights = {f"best/{key}": value.detach().clone() for key, value in weights.items()}
-                    progress.update(best=scores["val"], best_epoch=epoch, scores=scores)
-                watch(line, progress["best"], progress["best_epoch"])
-                done = done or bool(t.patience and epoch - progress["best_epoch"] >= t.patience)
-            if done:
-                break
-            if asked() or time.perf_counter() - saved > CHECKPOINT_SECONDS:
-                lines.flush()
-                progress.update(metrics=lines.tell(), seconds=time.perf_counter() - began)
-                save()
+            if not math.isfinite(loss):
+                raise Diverged(f"split {index}: the loss is {loss} at epoch {progress['epoch']}{_REMEDY}")
+            if fabric.is_global_zero and (progress["epoch"] % t.eval_every == 0 or progress["epoch"] == t.epochs):
+                evaluate(loss, lr, lines)
+            # What hangs on a score, a clock or a signal is decided once for all processes.
+            stop = bool(summed(fabric, torch.tensor(float(asked()))))
+            due = stop or time.perf_counter() - saved > CHECKPOINT_SECONDS
+            ends, due = fabric.broadcast((done(), due))
+            if due or ends:
+                save(lines)
                 saved = time.perf_counter()
-                if asked():
-                    raise Interrupted
-    progress["seconds"] = time.perf_counter() - began
-    facts = {"identity": identity, "epoch": progress["best_epoch"], "scores": progress["scores"]}
-    save_tensors(folder / "best.safetensors", {k.removeprefix("best/"): v for k, v in best_weights.items()}, facts)
+            if stop and not ends:
+                raise Interrupted
     result = {
         "split": index,
         "seed": t.seed + index,
         "metric": task.metric,
         "best_epoch": progress["best_epoch"],
         "epochs": progress["epoch"],
-        **progress["scores"],
+        **(progress["scores"] or {}),
         "seconds": round(progress["seconds"], 2),
         "parameters": num_parameters(model),
     }
-    save()
-    write_json(folder / "result.json", result)
+    if fabric.is_global_zero:
+        facts = {"identity": identity, "epoch": progress["best_epoch"], "scores": progress["scores"]}
+        save_tensors(folder / "best.safetensors", {k.removeprefix("best/"): v for k, v in best_weights.items()}, facts)
+        write_json(folder / "result.json", result)
     return result
 
 
-CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
-
-
 def _epoch(
-    fabric: Fabric, model: Any, optimizer: Any, items: Items, train: Tensor, task: Any, lr: float, clip: float
+    fabric: Fabric, model: Any, optimizer: Any, items: Items, train: Tensor, task: Task, lr: float, config: TrainConfig
 ) -> float:
+    """One pass over the training items; the mean loss over them, of all processes."""
     model.train()
     for group in optimizer.param_groups:
         group["lr"] = lr
     total, count = 0.0, 0
-    for batch, rows in items.training(train):
+    for share in items.training(train, fabric):
         optimizer.zero_grad()
-        out = model(batch.x, batch.graph, batch.edge_attr)
-        loss = metrics.loss(task, out[rows], items.y[batch.items[rows]])
-        fabric.backward(loss)
-        if clip:
-            fabric.clip_gradients(model, optimizer, max_norm=clip)
+        if share is not None:
+            batch, rows, weight = share
+            batch = thinned(batch, config.drop_edge) if config.drop_edge else batch
+            options = {"return_trace": True} if config.edge_price else {}
+            with fabric.autocast():
+                out = _unwrapped(model)(batch.x, batch.graph, batch.edge_attr, **options)
+            out, trace = out if options else (out, None)
+            loss = metrics.loss(task, out[rows], items.y[batch.items[rows]])
+            price = 0.0 if trace is None else config.edge_price * trace.expected_kept().mean()
+            fabric.backward((loss + price) * weight)
+            total, count = total + loss.item() * len(rows), count + len(rows)
+        sum_gradients(fabric, model)
+        if config.clip:
+            fabric.clip_gradients(model, optimizer, max_norm=config.clip)
         optimizer.step()
-        total, count = total + loss.item() * len(rows), count + len(rows)
+    total, count = summed(fabric, torch.tensor([total, count], dtype=torch.float64)).tolist()
     return total / count
+
+
+def _rng(rank: int) -> str:
+    return f"rng/{rank}" if rank else "rng"
 
 
 def _unwrapped(model: Any) -> nn.Module:
@@ -234,15 +214,17 @@ def _unwrapped(model: Any) -> nn.Module:
 def _same_run(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
     if found["data"] != expected["data"]:
         raise RunError(f"{path}: the dataset has changed since this run began; start a new one with --out")
+    defaults = asdict(ModelConfig()) | asdict(TrainConfig())  # for a run that began before an option was there
     for key, value in expected["config"].items():
-        if found["config"].get(key) != value:
-            was = found["config"].get(key)
+        was = found["config"].get(key, defaults.get(key))
+        if was != value:
             raise RunError(f"{path}: this run has {key}={was!r}, not {value!r}; start a new one with --out")
 
 
 @contextmanager
 def _appending(path: Path, position: int) -> Iterator[Any]:
     """The log, cut back to what the saved state knows of."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:
         file.truncate(position)
         file.seek(0, os.SEEK_END)

@@ -1,23 +1,11 @@
 """Losses and scores, by the kind of task."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-from torchmetrics.functional.classification import (
-    binary_accuracy,
-    binary_auroc,
-    binary_average_precision,
-    multiclass_accuracy,
-    multiclass_auroc,
-    multiclass_average_precision,
-    multilabel_accuracy,
-    multilabel_auroc,
-    multilabel_average_precision,
-)
+from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 
-from cognn.data.dataset import Task
+from cognn.data.dataset import Metric, Task
 
 
 def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
@@ -33,31 +21,35 @@ def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
 
 
 def score(task: Task, out: Tensor, y: Tensor) -> float:
-    """The task's metric; nan where it is not defined, as for a split without items or with one class only."""
+    """The task's metric; nan where it is not defined, as for a split without items or with one class only.
+
+    ROC AUC and average precision of several classes or labels are the mean over those that the items tell apart: in a
+    small split some class may be absent, or a label be the same everywhere.
+    """
     if len(y) == 0:
         return float("nan")
     # In double precision, or large outputs would tie once they are squeezed into [0, 1].
-    out, k = out.detach().double(), task.num_outputs
+    out = out.detach().double()
     if task.kind == "regression":
         known = ~torch.isnan(y)
         return float((out - y)[known].abs().mean())
     if task.kind == "binary":
-        target, margin = y.long(), out.squeeze(-1)
-        if task.metric == "accuracy":
-            return float(binary_accuracy(margin.sigmoid(), target, validate_args=False))
-        if target.min() == target.max():
-            return float("nan")
-        metric = binary_auroc if task.metric == "roc_auc" else binary_average_precision
-        return float(metric(margin.sigmoid(), target, validate_args=False))
+        return _binary(task.metric, out.squeeze(-1).sigmoid(), y)
     if task.kind == "multiclass":
         if task.metric == "accuracy":
-            return float(multiclass_accuracy(out, y, k, average="micro", validate_args=False))
-        several = multiclass_auroc if task.metric == "roc_auc" else multiclass_average_precision
-        return float(several(out.softmax(-1), y, k, validate_args=False))
-    target = torch.nan_to_num(y, nan=-1).long()
-    labels: dict[str, Any] = {
-        "accuracy": multilabel_accuracy,
-        "roc_auc": multilabel_auroc,
-        "average_precision": multilabel_average_precision,
-    }
-    return float(labels[task.metric](out.sigmoid(), target, k, ignore_index=-1, validate_args=False))
+            return float((out.argmax(-1) == y).double().mean())
+        columns = [(p, y == code) for code, p in enumerate(out.softmax(-1).unbind(-1))]
+    else:
+        pairs = zip(out.sigmoid().unbind(-1), y.unbind(-1), strict=True)
+        columns = [(p[~target.isnan()], target[~target.isnan()]) for p, target in pairs]
+    return float(torch.tensor([_binary(task.metric, p, target) for p, target in columns]).nanmean())
+
+
+def _binary(metric: Metric, p: Tensor, target: Tensor) -> float:
+    target = target.long()
+    if metric == "accuracy":
+        return float(((p > 0.5) == target).double().mean())  # of nothing it is nan
+    if len(target) == 0 or target.min() == target.max():
+        return float("nan")
+    rank = binary_auroc if metric == "roc_auc" else binary_average_precision
+    return float(rank(p, target, validate_args=False))

@@ -1,5 +1,6 @@
 """Predictions of a finished run as a table."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -8,62 +9,85 @@ import torch
 
 from cognn.actions import Action
 from cognn.data.dataset import Dataset
+from cognn.train.checkpoint import write
+from cognn.train.config import ConfigError
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, Prediction, open_run
 
 
 def write_predictions(
-    folder: Path, graph: str, edges: str, out: Path, split: int | None, samples: int, actions: bool
+    folder: Path,
+    out: Path,
+    graph: str = "",
+    edges: str = "",
+    graphs: str = "",
+    split: int | None = None,
+    samples: int = 0,
+    actions: bool = False,
 ) -> int:
     """Predict every item of the run's graph, or of a new one, and write a CSV or Parquet file; returns the rows."""
-    if out.suffix not in (".csv", ".parquet"):
+    if out.suffix.lower() not in (".csv", ".parquet"):
         raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
     fitted = open_run(folder)
-    dataset = _new_graph(fitted, graph, edges) if graph else fitted.dataset
+    dataset = _new_graph(fitted, graph, edges, graphs) if graph or edges or graphs else fitted.dataset
     if actions and dataset.task.level != "node":
         raise RunError("actions: graph tasks have many nodes per prediction; --actions is for node tasks")
-    trained = [result["split"] for result in fitted.result["splits"]]
-    if split is not None and split not in trained:
-        raise RunError(f"split: this run trained {', '.join(map(str, trained))}, got {split}")
-    torch.manual_seed(fitted.config.train.seed)
     table = as_table(dataset, fitted.predict(dataset, split, samples, actions))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.part")
-    (table.write_csv if out.suffix == ".csv" else table.write_parquet)(temporary)
-    temporary.replace(out)
+    content = io.BytesIO()
+    (table.write_csv if out.suffix.lower() == ".csv" else table.write_parquet)(content)
+    write(out, content.getvalue())
     return table.height
 
 
 def as_table(dataset: Dataset, prediction: Prediction) -> pl.DataFrame:
-    """One row per item: id, prediction, probabilities, spread and actions."""
-    task, value = dataset.task, prediction.value
-    names = dataset.class_names
+    """One row per item: id, what is predicted, how sure the model is of it, its spread, and actions.
+
+    ============  ============================================  =======================
+    task          columns                                       spread of
+    ============  ============================================  =======================
+    binary        ``prediction``, ``p_CLASS`` of the second     that probability
+    multiclass    ``prediction``, ``p_CLASS`` of every class    the predicted class's
+    multilabel    ``p_LABEL`` of every label                    each, ``spread_LABEL``
+    regression    ``prediction``, or ``prediction_TARGET``      each, ``spread_TARGET``
+                  of every target if there are several
+    ============  ============================================  =======================
+    """
+    kind, value, spread = dataset.task.kind, prediction.value, prediction.spread
+    names = dataset.class_names or [str(i) for i in range(max(2, value.size(1)))]
     columns: dict[str, Any] = {"id": dataset.item_ids or [str(i) for i in range(value.size(0))]}
-    if task.kind == "multiclass":
-        names = names or [str(i) for i in range(task.num_outputs)]
-        columns["prediction"] = [names[i] for i in value.argmax(-1).tolist()]
-        columns |= {f"p_{name}": value[:, i].numpy() for i, name in enumerate(names)}
-    elif task.kind == "binary":
-        labels = names or ["0", "1"]
-        columns["prediction"] = [labels[int(p > 0.5)] for p in value[:, 0].tolist()]
-        columns[f"p_{labels[1]}"] = value[:, 0].numpy()
+    if kind == "multiclass":
+        best = value.argmax(-1, keepdim=True)
+        columns["prediction"] = [names[i] for i in best.squeeze(-1).tolist()]
+        columns |= _named("p", names, value)
+        spread = None if spread is None else spread.gather(-1, best)
+    elif kind == "binary":
+        columns["prediction"] = [names[int(p > 0.5)] for p in value.squeeze(-1).tolist()]
+        columns |= _named("p", names[1:], value)
+    elif kind == "regression" and value.size(1) == 1:
+        columns["prediction"] = value.squeeze(-1).numpy()
     else:
-        names = names or [str(i) for i in range(task.num_outputs)]
-        prefix = "p_" if task.kind == "multilabel" else "prediction_"
-        columns |= {f"{prefix}{name}": value[:, i].numpy() for i, name in enumerate(names)}
-    if prediction.spread is not None:
-        columns["spread"] = prediction.spread.mean(-1).numpy()
+        columns |= _named("p" if kind == "multilabel" else "prediction", names, value)
+    if spread is not None:
+        columns |= {"spread": spread.squeeze(-1).numpy()} if spread.size(1) == 1 else _named("spread", names, spread)
     if prediction.actions is not None:
         for layer, codes in enumerate(prediction.actions.tolist()):
             columns[f"action_{layer}"] = [Action(code).name for code in codes]
     return pl.DataFrame(columns)
 
 
-def _new_graph(fitted: Fitted, graph: str, edges: str) -> Dataset:
-    schema = fitted.folder / "schema.json"
-    if not schema.exists():
+def _named(prefix: str, names: list[str], values: torch.Tensor) -> dict[str, Any]:
+    return {f"{prefix}_{name}": column.numpy() for name, column in zip(names, values.unbind(1), strict=True)}
+
+
+def _new_graph(fitted: Fitted, graph: str, edges: str, graphs: str) -> Dataset:
+    if not graph:
+        raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a new graph; give its node table too")
+    if Path(graph).suffix.lower() in (".npz", ".graphml") and (edges or graphs):
+        raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
+    path = fitted.folder / "schema.json"
+    if not path.exists():
         raise RunError(f"{fitted.folder}: trained on a known dataset; a new graph needs a run on your own files")
     from cognn.data.files import load_with_schema
     from cognn.data.schema import Schema
 
-    return load_with_schema(Schema.from_json(schema.read_text(encoding="utf-8")), graph, edges)
+    return load_with_schema(Schema.from_json(path.read_text(encoding="utf-8")), graph, edges, graphs)

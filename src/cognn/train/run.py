@@ -2,46 +2,28 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning_fabric.plugins.environments.lightning import find_free_network_port
 
 from cognn.data.dataset import Dataset
 from cognn.train.checkpoint import fingerprint, read_json, write, write_json
-from cognn.train.config import Config, ConfigError, DataConfig, load
-from cognn.train.errors import Interrupted, RunError
+from cognn.train.config import Config, ConfigError, load
+from cognn.train.devices import RANK
+from cognn.train.errors import RunError
 from cognn.train.loop import Epoch, train_split
+from cognn.train.sources import MEMORY, load_data
+from cognn.train.tensorboard import Events, need_tensorboard
+from cognn.train.workers import in_parallel, serve
 
 Report = Callable[[int, Epoch, float, int], None]
 """Told after every evaluation: the split, the line, the best validation score and its epoch."""
-
-
-def load_data(config: DataConfig) -> Dataset:
-    """The dataset that a config names, or the user's own files."""
-    if not config.dataset:
-        raise ConfigError("dataset: missing; give a name (cognn data list) or your own files")
-    from cognn.data.files import is_own, load_files
-
-    if config.edges or is_own(config.dataset):
-        return load_files(config)
-    if config.encoding != "none":
-        if config.dataset != "peptides-func":
-            raise ConfigError(f"encoding: {config.encoding!r} is for peptides-func, not for {config.dataset}")
-        from cognn.data import peptides
-
-        dataset = peptides.load(config.encoding)
-        columns = dataset.x.size(1) - len(dataset.node_categories or ())
-        if config.encoding == "laplacian":
-            dataset.sign_columns = (dataset.x.size(1) - columns, columns)
-        return dataset
-    from cognn.data.registry import load as load_known
-
-    return load_known(config.dataset, config.data_seed)
 
 
 def parse_splits(text: str, available: int) -> list[int]:
@@ -64,6 +46,12 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
     """Make the folder of a new run; one that exists belongs to another run and is left alone."""
     config.check()
     parse_splits(config.data.splits, len(dataset.splits))
+    if config.train.devices > 1 and dataset.task.level == "node":
+        raise ConfigError(
+            "devices: a node task is one whole graph; use devices=1, and --jobs for several splits at once"
+        )
+    if config.train.devices > 1 and config.data.dataset == MEMORY:
+        raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
     if (out / "config.toml").exists():
         raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
     write(out / "config.toml", config.to_toml().encode())
@@ -71,22 +59,54 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
         write(out / "schema.json", dataset.schema.to_json().encode())
 
 
-def train(out: Path, jobs: int = 1, report: Report | None = None, dataset: Dataset | None = None) -> dict[str, Any]:
+def train(
+    out: Path,
+    jobs: int = 1,
+    report: Report | None = None,
+    dataset: Dataset | None = None,
+    tensorboard: bool = False,
+) -> dict[str, Any]:
     """Train all splits of the run in ``out`` that are not done yet, and sum them up in ``result.json``."""
     config = run_config(out)
+    devices = config.train.devices
+    if jobs > 1 and devices > 1:
+        raise ConfigError(f"jobs: this run has devices={devices} for every split; use jobs=1")
+    if tensorboard:
+        need_tensorboard()
     dataset = load_data(config.data) if dataset is None else dataset
     data, splits = fingerprint(dataset), parse_splits(config.data.splits, len(dataset.splits))
     left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
-    if jobs > 1 and len(left) > 1:
-        _in_parallel(out, left, jobs, report)
+    if devices > 1:
+        for index in left:
+            _on_devices(out, index, devices, report, tensorboard)
+    elif jobs > 1 and len(left) > 1:
+        tasks = {f"split {index}": (str(out), str(index), str(tensorboard)) for index in left}
+        in_parallel("cognn.train.run", tasks, jobs, _follow(out, left, report))
     else:
         for index in left:
-            watch = (lambda *seen, i=index: report(i, *seen)) if report else (lambda *_: None)
-            train_split(config, dataset, index, out / f"split-{index}", data, watch)
+            _train_split(out, config, dataset, index, data, report, tensorboard)
     results = [read_json(out / f"split-{index}" / "result.json") for index in splits]
     summary = summarise(dataset.name, config, results)
+    for index in splits if tensorboard else []:
+        if index not in left:
+            with Events(out, index, dataset.task.metric) as events:
+                events.redraw()
     write_json(out / "result.json", summary)
     return summary
+
+
+def _train_split(
+    out: Path, config: Config, dataset: Dataset, index: int, data: str, report: Report | None, tensorboard: bool
+) -> None:
+    with Events(out, index, dataset.task.metric) if tensorboard else nullcontext() as events:
+
+        def watch(line: Epoch, best: float, best_epoch: int) -> None:
+            if events is not None:
+                events.add(line)
+            if report is not None:
+                report(index, line, best, best_epoch)
+
+        train_split(config, dataset, index, out / f"split-{index}", data, watch)
 
 
 def run_config(out: Path) -> Config:
@@ -105,63 +125,47 @@ def summarise(name: str, config: Config, results: list[dict[str, Any]]) -> dict[
     return summary | {"splits": results}
 
 
-def _in_parallel(out: Path, left: list[int], jobs: int, report: Report | None) -> None:
-    """Every split in a process of its own, ``jobs`` at once, the cores shared out among them."""
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    waiting, offsets = list(left), dict.fromkeys(left, 0)
-    running: dict[int, subprocess.Popen[str]] = {}
+def _on_devices(out: Path, index: int, devices: int, report: Report | None, tensorboard: bool) -> None:
+    """One split in several processes; the end of one is the end of all."""
+    arguments = str(out), str(index), str(tensorboard), str(find_free_network_port())
+    tasks = {f"split {index}, device {rank}": (*arguments, str(rank)) for rank in range(devices)}
+    in_parallel("cognn.train.run", tasks, devices, _follow(out, [index], report))
+
+
+def _follow(out: Path, splits: list[int], report: Report | None) -> Callable[[], None]:
+    """Report what other processes have logged since the last look."""
+    offsets = dict.fromkeys(splits if report else [], 0)
+
+    def look() -> None:
+        for index in offsets:
+            path = out / f"split-{index}" / "metrics.jsonl"
+            if not path.exists():
+                continue
+            with open(path, "rb") as file:
+                file.seek(offsets[index])
+                lines = file.read().splitlines(keepends=True)
+            for line in lines:
+                if line.endswith(b"\n"):
+                    offsets[index] += len(line)
+                    assert report is not None
+                    report(index, Epoch(**json.loads(line)), float("nan"), 0)
+
+    return look
+
+
+def _work(out: str, index: str, tensorboard: str, port: str = "", rank: str = "") -> None:
+    """Train a split in a process of its own, or as one of several with a ``port`` to meet at."""
+    if port:
+        os.environ.update({RANK: rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NODE_RANK": "0"})
+    config = run_config(Path(out))
+    dataset = load_data(config.data)
     try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                index = waiting.pop(0)
-                command = [sys.executable, "-m", "cognn.train.run", str(out), str(index), str(threads)]
-                running[index] = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-            time.sleep(0.2)
-            for index, process in list(running.items()):
-                offsets[index] = _follow(out, index, offsets[index], report)
-                if process.poll() is not None:
-                    del running[index]
-                    message = process.communicate()[1].strip().splitlines()
-                    if process.returncode:
-                        raise RunError(f"split {index}: {message[-1] if message else 'its process died'}")
-    except KeyboardInterrupt:
-        raise Interrupted from None
-    finally:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.communicate()
-
-
-def _follow(out: Path, index: int, offset: int, report: Report | None) -> int:
-    path = out / f"split-{index}" / "metrics.jsonl"
-    if report is None or not path.exists():
-        return offset
-    with open(path, "rb") as file:
-        file.seek(offset)
-        lines = file.read().splitlines(keepends=True)
-    for line in lines:
-        if line.endswith(b"\n"):
-            offset += len(line)
-            report(index, Epoch(**json.loads(line)), float("nan"), 0)
-    return offset
-
-
-def _worker(out: str, index: str, threads: str) -> int:
-    torch.set_num_threads(int(threads))
-    try:
-        config = run_config(Path(out))
-        dataset = load_data(config.data)
-        folder = Path(out) / f"split-{index}"
-        train_split(config, dataset, int(index), folder, fingerprint(dataset), lambda *_: None)
-    except Interrupted:
-        return 0
-    except (RunError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+        _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, tensorboard == "True")
+    except RuntimeError:
+        if port:  # a process that dies cuts the others off: let it be the one that is found dead first
+            time.sleep(2)
+        raise
 
 
 if __name__ == "__main__":
-    sys.exit(_worker(*sys.argv[1:]))
+    sys.exit(serve(_work, sys.argv[1:]))

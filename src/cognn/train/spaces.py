@@ -1,19 +1,20 @@
 """Search spaces: the grids of the paper's appendix, one for everything else, and the user's own."""
 
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig, from_mapping
+from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig, from_mapping, read_toml
 
 Space = dict[str, list[Any]]
 """Option to values: a list of choices, or ``[low, high, "log"]`` and ``[low, high, "linear"]`` for a range."""
 
 _SECTION = {f.name: "model" for f in fields(ModelConfig)} | {f.name: "train" for f in fields(TrainConfig)}
+_KIND = {f.name: f.type for kind in (ModelConfig, TrainConfig) for f in fields(kind)}
 _COGNN = {"env", "action", "action_channels", "action_layers", "action_space", "temperature", "tau0", "mean_over"}
+_COGNN |= {"standard_bias"}
 _SCALES = ("log", "linear")
 
 # The tables leave the two networks open; these are the ones that the paper's text evaluates, in all pairs.
@@ -108,7 +109,9 @@ SPACES: dict[str, Space] = {
 """What the paper's appendix searched, by dataset; the paper's draft of the table stands for cora, citeseer, pubmed."""
 
 
-def search_space(name: str, base: Config, fixed: set[str], file: Path | None = None) -> tuple[Space, Config]:
+def search_space(
+    name: str, base: Config, fixed: set[str], file: Path | None = None, preset: set[str] | None = None
+) -> tuple[Space, Config]:
     """What to search for a dataset, and the config that holds in all trials.
 
     Args:
@@ -116,10 +119,11 @@ def search_space(name: str, base: Config, fixed: set[str], file: Path | None = N
         base: Options as the user gave them, or their defaults.
         fixed: Those that the user gave: they leave the space.
         file: The user's changes to the space.
+        preset: Those that a recipe gave: they leave the space too, unless the user's file has them.
     """
     own = {} if file is None else read_space(file)
-    table: Space = {key: own.get(key, values) for key, values in (SPACES.get(name, GENERAL) | own).items()}
-    table = {key: values for key, values in table.items() if key not in fixed}
+    known = {key: values for key, values in SPACES.get(name, GENERAL).items() if key not in (preset or ())}
+    table: Space = {key: values for key, values in (known | own).items() if key not in fixed}
     if "model" not in table and base.model.model != "cognn":
         table = {key: values for key, values in table.items() if key not in _COGNN}
     elif "model" not in table and "action" not in table and base.model.action == "none":
@@ -146,10 +150,7 @@ def configure(base: Config, params: Mapping[str, Any], source: str) -> Config:
 
 def read_space(path: Path) -> Space:
     """Read a search space: options flat, or in the sections of a recipe."""
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: not a readable TOML search space ({str(error).splitlines()[0]})") from None
+    document = read_toml(path, "search space")
     flat: dict[str, Any] = {}
     for key, value in document.items():
         flat |= value if key in ("model", "train") and isinstance(value, dict) else {key: value}
@@ -161,7 +162,8 @@ def read_space(path: Path) -> Space:
         distinct = [v for i, v in enumerate(values) if v not in values[:i]]
         if not values or (len(distinct) < len(values)):
             raise ConfigError(f"{path}: {key}: expected different values to choose from, got {value!r}")
-        if values[-1] in _SCALES and not _range(values, key):
+        choice = values[-1] in getattr(_KIND[key], "__args__", ())  # "linear" is also a kind of residual
+        if values[-1] in _SCALES and not choice and not _range(values, key):
             raise ConfigError(f"{path}: {key}: expected [low, high, {values[-1]!r}], two rising numbers, got {value!r}")
         space[key] = values
     return space
@@ -177,7 +179,7 @@ def _range(values: list[Any], key: str) -> bool:
 
 def is_range(values: list[Any]) -> bool:
     """Whether these are bounds, not choices."""
-    return len(values) == 3 and values[-1] in _SCALES
+    return len(values) == 3 and values[-1] in _SCALES and not isinstance(values[0], str)
 
 
 def bounds(values: list[Any]) -> list[Any]:

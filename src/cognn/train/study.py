@@ -94,7 +94,7 @@ def alone(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".study.lock", timeout=0):
-            for left in folder.glob(".worker-*.lock"):  # it notices at its next evaluation that it is an orphan
+            for left in folder.glob(".worker-*.lock"):  # it stops once it sees that it is an orphan
                 with FileLock(left, timeout=30):
                     pass
             yield
@@ -185,9 +185,9 @@ def describe(study: "Study", number: int) -> str:
     if trial.state == TrialState.COMPLETE:
         what = f"val {trial.value:.4f}"
     elif trial.state == TrialState.PRUNED:
-        what = f"stopped at epoch {trial.last_step}"
+        what = f"stopped ({trial.user_attrs.get('why', f'at epoch {trial.last_step}')})"
     else:
-        what = f"failed ({trial.user_attrs.get('failed', 'unknown reason')})"
+        what = f"failed ({trial.user_attrs.get('why', 'unknown reason')})"
     if done:
         best = study.best_trial
         what += f", best val {best.value:.4f} (trial {best.number})"

@@ -1,13 +1,24 @@
 """The options of ``cognn tune``, documented and checked; like config.py this file must not import torch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig
+from cognn.train.config import (
+    Config,
+    ConfigError,
+    DataConfig,
+    ModelConfig,
+    TrainConfig,
+    from_mapping,
+    load,
+    read_toml,
+)
+
+TUNED_ON = "0"  # one split is enough to choose by, and leaves the others untouched
 
 
 @dataclass
@@ -20,6 +31,8 @@ class TuneOptions:
     """How many trials the study shall have in the end; those that are there already count."""
     workers: int = 1
     """Trials to train at once, the cores shared out among them."""
+    recipe: Path | None = None
+    """TOML file with options that hold in all trials, unless given here or in the space."""
     space: Path | None = None
     """TOML file that changes the search space: option = [a, b, ...], [low, high, "log" or "linear"], or one value."""
     out: Path | None = None
@@ -40,8 +53,8 @@ class TuneOptions:
     """Print the result only."""
     given: tyro.conf.Suppress[tuple[str, ...] | None] = None
     """Options that the user has set: they are fixed, not searched; by default those that differ from their defaults."""
-    data: DataConfig = field(default_factory=lambda: DataConfig(splits="0"))
-    """`splits` are those to tune on, 0 if left out; the recipe that comes out trains on all."""
+    data: DataConfig = field(default_factory=lambda: DataConfig(splits=TUNED_ON))
+    """`splits` are those to tune on; the recipe that comes out trains on all."""
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
@@ -55,14 +68,26 @@ class TuneOptions:
         self.config().check()
 
     def config(self) -> Config:
-        """What all trials have in common."""
-        return Config(self.data, self.model, self.train)
+        """What all trials have in common: the recipe, and over it what the user has set."""
+        own = Config(self.data, self.model, self.train)
+        if self.recipe is None:
+            return own
+        chosen = self._set()
+        document = {
+            section: {name: value for name, value in values.items() if name in chosen and value is not None}
+            for section, values in asdict(own).items()
+        }
+        return from_mapping(document, "tune", load(self.recipe, Config(DataConfig(splits=TUNED_ON))))
 
-    def fixed(self) -> set[str]:
-        """Names of the options that the user has set."""
+    def fixed(self) -> tuple[set[str], set[str]]:
+        """Names of the options that the user has set, and of those that the recipe has."""
+        document = {} if self.recipe is None else read_toml(self.recipe, "recipe")
+        return self._set(), {name for section in ("model", "train") for name in document.get(section, {})}
+
+    def _set(self) -> set[str]:
         if self.given is not None:
             return set(self.given)
-        sections = (self.model, ModelConfig()), (self.train, TrainConfig())
+        sections = (self.data, DataConfig(splits=TUNED_ON)), (self.model, ModelConfig()), (self.train, TrainConfig())
         return {f.name for one, default in sections for f in fields(one) if vars(one)[f.name] != vars(default)[f.name]}
 
 

@@ -25,7 +25,7 @@ def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
     trials = [trial for trial in study.get_trials(deepcopy=False) if "same_as" not in trial.user_attrs]
     done = [trial for trial in trials if trial.state == TrialState.COMPLETE and trial.value is not None]
     if not done:
-        reasons = [trial.user_attrs["failed"] for trial in trials if "failed" in trial.user_attrs]
+        reasons = [trial.user_attrs["why"] for trial in trials if "why" in trial.user_attrs]
         why = f"the last one because: {reasons[-1]}" if reasons else "run more with --trials"
         raise RunError(f"{folder}: no trial of this study came to its end; {why}")
     sign = 1 if plan.higher_is_better else -1

@@ -1,0 +1,160 @@
+"""Ablations: what each choice contributes, and whether the actions help once the base network is tuned as hard.
+
+Every variant changes one thing in the recipe of a table.  All are trained on the same splits with the same seeds, so
+the comparisons are paired: a t-test over the differences from split to split.
+"""
+
+from dataclasses import replace
+from statistics import mean
+from typing import Any, NamedTuple
+
+import torch
+
+from cognn.experiments.lab import Cell, Lab, Plan
+from cognn.experiments.recipes import recipe
+from cognn.experiments.tables import PERCENT, WORDS, number
+from cognn.experiments.verdict import compare_paired
+from cognn.train import metrics
+from cognn.train.config import Config
+from cognn.train.items import Items, outputs
+
+
+class Subject(NamedTuple):
+    """Which table's recipe is varied, the tuned base network beside it, and how many seeds where one split is all."""
+
+    experiment: str
+    model: str
+    base: str
+    seeds: int = 1
+
+
+SUBJECTS = {
+    "root-neighbors": Subject("root-neighbors", "Co-GNN(sum, mean)", "MeanGNN", 5),
+    "cora": Subject("homophilic", "Co-GNN(gcn, gcn)", "GCN"),
+    "minesweeper": Subject("heterophilic", "Co-GNN(mean, mean)", "MeanGNN"),
+    "enzymes": Subject("graph-classification", "Co-GNN(mean, mean)", "MeanGNN"),
+    "pubmed": Subject("homophilic", "Co-GNN(mean, mean)", "MeanGNN"),
+    "tolokers": Subject("heterophilic", "Co-GNN(mean, mean)", "MeanGNN"),
+}
+TUNED, RANDOM = "tuned base", "edges dropped at random"
+PLAIN = {"action": "none", "standard_bias": 0.0}
+HELP: dict[str, dict[str, Any]] = {
+    "without actions": PLAIN,
+    TUNED: {},
+    RANDOM: PLAIN,
+    "actions frozen": {"freeze_actions": True},
+    "bias 3 toward STANDARD": {"standard_bias": 3.0},
+    "no bias toward STANDARD": {"standard_bias": 0.0},
+    "price 0.1 on edges": {"edge_price": 0.1},
+}
+"""Do the actions help?  What they are compared with."""
+CHOICES: dict[str, dict[str, Any]] = {
+    "mean over all neighbours": {"mean_over": "all"},
+    "factored actions": {"action_space": "factored"},
+    "temperature fixed at 1": {"temperature": "1"},
+    "layer norm first": {"norm": "layer", "norm_first": True},
+    "layer norm after": {"norm": "layer", "norm_first": False},
+    "batch norm first": {"norm": "batch", "norm_first": True},
+    "batch norm after": {"norm": "batch", "norm_first": False},
+}
+SCORING: dict[str, dict[str, Any]] = {
+    "argmax": {"actions": "argmax", "samples": 0},
+    "one sample": {"actions": "sample", "samples": 0},
+    "expected": {"actions": "expected", "samples": 0},
+    "mean of 16 samples": {"samples": 16},
+}
+PLANS = {
+    "smoke": Plan(("root-neighbors",), epochs=2, seeds=2),
+    "quick": Plan(("root-neighbors", "cora"), epochs=300, splits=4, seeds=3),
+    "full": Plan(("root-neighbors", "cora", "minesweeper", "enzymes")),
+}
+
+
+def run(lab: Lab) -> None:
+    """Train every variant of every subject, then compare."""
+    for dataset in lab.chosen(SUBJECTS, "datasets"):
+        subject = SUBJECTS[dataset]
+        whole = Cell(dataset, subject.model, recipe(subject.experiment, dataset, subject.model), None, subject.seeds)
+        runs = {subject.model: lab.train(whole)}
+        kept = _kept(lab, whole, len({run["seed"] for run in runs[subject.model]}))
+        for variant, changes in (HELP | CHOICES).items():
+            config = varied(whole.config, variant, changes, kept)
+            if variant == TUNED:
+                config = recipe(subject.experiment, dataset, subject.base)
+            if variant == TUNED or config != whole.config:
+                runs[variant] = lab.train(Cell(dataset, f"{subject.model}: {variant}", config, None, subject.seeds))
+        lab.facts[f"{dataset}: what {subject.model} gains over each variant, paired over the same splits"] = [
+            _row(runs[subject.model], theirs, name) for name, theirs in runs.items() if name != subject.model
+        ]
+        lab.facts[f"{dataset}: how the actions are scored"] = _scoring(lab, whole)
+        share = f"They keep {kept:.1%} of the edges, over all layers."
+        lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"
+        lab.write()
+
+
+def varied(config: Config, variant: str, changes: dict[str, Any], kept: float) -> Config:
+    """The recipe with one thing changed; random dropping takes away as many edges as the trained actions do."""
+    if variant == RANDOM:
+        changes = changes | {"drop_edge": min(round(1 - kept, 3), 0.99)}
+    if "mean_over" in changes and config.model.env != "mean":
+        return config
+    model = {key: value for key, value in changes.items() if hasattr(config.model, key)}
+    options = {key: value for key, value in changes.items() if hasattr(config.train, key)}
+    return Config(config.data, replace(config.model, **model), replace(config.train, **options))
+
+
+def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> str:
+    """One plain sentence for a reader who wants to know."""
+    ours, metric = [run["test"] for run in runs[model]], runs[model][0]["metric"]
+    words = []
+    for name in ("without actions", TUNED, RANDOM, "actions frozen"):
+        if name in runs:
+            theirs = [run["test"] for run in runs[name]]
+            result = compare_paired(ours, theirs, metric != "mae")
+            p = "" if result.p is None else f", p = {result.p:.2g}"
+            words.append(f"{WORDS[result.verdict]} against {name} ({_gap(mean(ours) - mean(theirs), metric)}{p})")
+    return f"On {dataset} the trained actions of {model} are " + "; ".join(words) + "."
+
+
+def _gap(value: float, metric: str) -> str:
+    return ("+" if value > 0 else "") + number(value, metric) + (" points" if metric in PERCENT else "")
+
+
+def _row(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    a, b, metric = [run["test"] for run in ours], [run["test"] for run in theirs], ours[0]["metric"]
+    result = compare_paired(a, b, metric != "mae")
+    row: dict[str, Any] = {"variant": name, "full": number(mean(a), metric), "variant's": number(mean(b), metric)}
+    row |= {"gain": _gap(mean(a) - mean(b), metric), "full is": WORDS[result.verdict]}
+    return row | {"p": None if result.p is None else f"{result.p:.2g}", "splits": len(a)}
+
+
+def _kept(lab: Lab, cell: Cell, seeds: int) -> float:
+    """Share of edges that the trained models keep, over all layers, splits and seeds."""
+    shares = []
+    for seed in range(seeds):
+        fitted = lab.fitted(cell, seed)
+        items = Items(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
+        for result in fitted.result["splits"]:
+            torch.manual_seed(result["seed"])
+            share = outputs(fitted.model(result["split"]), items, replace(fitted.config.train, samples=0), trace=True)[
+                1
+            ]
+            shares.append(1.0 if share is None else share)
+    return mean(shares)
+
+
+def _scoring(lab: Lab, cell: Cell) -> list[dict[str, Any]]:
+    """The same trained models, their nodes acting in different ways when they are scored."""
+    fitted = lab.fitted(cell)
+    task = fitted.dataset.task
+    items = Items(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
+    rows = []
+    for name, changes in SCORING.items():
+        scores = []
+        for result in fitted.result["splits"]:
+            torch.manual_seed(result["seed"])
+            out, _ = outputs(fitted.model(result["split"]), items, replace(fitted.config.train, **changes))
+            part = fitted.dataset.labelled(fitted.dataset.splits[result["split"]].test)
+            scores.append(metrics.score(task, out[part], items.y[part]))
+        rows.append({"scored by": name, f"test {task.metric}": number(mean(scores), task.metric), "runs": len(scores)})
+    return rows

@@ -1,0 +1,260 @@
+"""Where an experiment is run: it trains by recipe, picks up what is there, and keeps the record in ``results/``."""
+
+import json
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any, Literal
+
+from cognn.experiments import provenance
+from cognn.experiments.recipes import slug
+from cognn.experiments.verdict import Published, compare
+from cognn.train.checkpoint import write
+from cognn.train.config import Config, ConfigError
+from cognn.train.errors import RunError
+from cognn.train.fit import Fitted, open_run
+from cognn.train.run import Report, begin, parse_splits, run_config, train
+from cognn.train.sources import load_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Budget = Literal["smoke", "quick", "full"]
+BUDGETS: tuple[Budget, ...] = ("smoke", "quick", "full")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an experiment does within a budget; None is everything.
+
+    Attributes:
+        datasets: The datasets it runs on.
+        models: The models it trains.
+        epochs: At most so many of a recipe's epochs.
+        splits: At most so many splits or folds, the first ones.
+        seeds: At most so many seeds.
+    """
+
+    datasets: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    epochs: int | None = None
+    splits: int | None = None
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: a model on a dataset, by its recipe, beside the paper's figure.
+
+    ``seeds`` is how often the recipe is run, where its dataset has one split only.
+    """
+
+    dataset: str
+    model: str
+    config: Config
+    paper: Published | None = None
+    seeds: int = 1
+
+
+@dataclass
+class Lab:
+    """An experiment under way.
+
+    Attributes:
+        name: Of the experiment.
+        budget: ``"smoke"``, ``"quick"`` or ``"full"``.
+        plan: What the experiment does within it.
+        out: Folder for the record, the table and the figures.
+        work: Folder for the runs, which go on where they stopped.
+        jobs: Splits to train at once.
+        datasets: Only these.
+        models: Only these.
+        splits: Only these, as ``"0-3"``.
+        watching: Gives a config somewhere to report to.
+        say: Told what is going on.
+    """
+
+    name: str
+    budget: Budget
+    plan: Plan
+    out: Path = Path("results")
+    work: Path = Path("runs")
+    jobs: int = 1
+    datasets: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    splits: str = ""
+    watching: Callable[[Config], AbstractContextManager[Report | None]] | None = None
+    say: Callable[[str], None] = lambda _: None
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What an experiment finds beside its runs, by name: into the record as ``facts``."""
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    figures: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take over what the record holds already."""
+        if self.record.exists():
+            try:
+                known = json.loads(self.record.read_text(encoding="utf-8"))
+                self.runs, self.facts, self.figures = known["runs"], known["facts"], known["figures"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise RunError(f"{self.record}: not a record of an experiment ({error}); move it away") from None
+
+    @property
+    def stem(self) -> str:
+        """Name of what is written; only the full budget has the experiment's own."""
+        return self.name if self.budget == "full" else f"{self.name}-{self.budget}"
+
+    @property
+    def record(self) -> Path:
+        """The JSON file with every run."""
+        return self.out / f"{self.stem}.json"
+
+    def chosen(self, names: Iterable[str], kind: Literal["datasets", "models"]) -> list[str]:
+        """Those of ``names`` that the budget and the user want; a name that does not exist is refused."""
+        names = list(names)
+        wanted = getattr(self, kind)
+        unknown = [name for name in wanted if name not in names]
+        if unknown:
+            raise ConfigError(f"{kind}: {self.name} has no {unknown[0]!r}; it has {', '.join(names)}")
+        planned = wanted or getattr(self.plan, kind)
+        return names if planned is None else [name for name in names if name in planned]
+
+    # Training ---------------------------------------------------------------------------------------------------------
+
+    def train(self, cell: Cell) -> list[dict[str, Any]]:
+        """Train a cell as far as it is not done, and enter its runs into the record; returns those runs."""
+        found = []
+        for seed in range(min(cell.seeds, self.plan.seeds or cell.seeds)):
+            config = self._config(cell, seed)
+            folder = self.folder(cell, seed)
+            self.say(f"{self.name}: {cell.model} on {cell.dataset}" + (f", seed {seed}" if cell.seeds > 1 else ""))
+            self._begin(config, folder)
+            if self.watching is None:
+                summary = train(folder, self.jobs)
+            else:
+                with self.watching(config) as report:
+                    summary = train(folder, self.jobs, report)
+            found += [self._entry(cell, config, result) for result in summary["splits"]]
+            self._enter(cell, config, found)
+        return found
+
+    def folder(self, cell: Cell, seed: int = 0) -> Path:
+        """Where a cell's run lives."""
+        name = f"{cell.dataset}-{slug(cell.model)}" + (f"-seed{seed}" if cell.seeds > 1 else "")
+        return self.work / self.stem / name
+
+    def fitted(self, cell: Cell, seed: int = 0) -> Fitted:
+        """The trained models of a cell."""
+        return open_run(self.folder(cell, seed))
+
+    def _config(self, cell: Cell, seed: int) -> Config:
+        data, model, options = (replace(part) for part in vars(cell.config).values())
+        data.dataset = data.dataset or cell.dataset
+        if self.plan.epochs is not None and options.epochs > self.plan.epochs:
+            options.warmup_epochs = options.warmup_epochs * self.plan.epochs // options.epochs
+            options.eval_every = min(options.eval_every, self.plan.epochs)
+            options.epochs = self.plan.epochs
+        if self.splits or self.plan.splits is not None:
+            available = len(load_data(data).splits)
+            chosen = parse_splits(self.splits or data.splits, available)
+            if not self.splits:
+                chosen = chosen[: self.plan.splits]
+            data.splits = ",".join(map(str, chosen))
+        options.seed += seed
+        return Config(data, model, options)
+
+    def _begin(self, config: Config, folder: Path) -> None:
+        if not (folder / "config.toml").exists():
+            begin(config, folder, load_data(config.data))
+            return
+        known = run_config(folder)
+        before, now = (replace(c.data, splits="") for c in (known, config))
+        if (known.model, known.train, before) != (config.model, config.train, now):
+            raise RunError(f"{folder}: was begun with another recipe; move it away to begin anew")
+        if known.data.splits != config.data.splits:  # more splits of the same run, or fewer
+            write(folder / "config.toml", config.to_toml().encode())
+
+    # The record -------------------------------------------------------------------------------------------------------
+
+    def _entry(self, cell: Cell, config: Config, result: dict[str, Any]) -> dict[str, Any]:
+        keys = ("seed", "split", "metric", "train", "val", "test", "best_epoch", "epochs", "seconds", "parameters")
+        options = {section: values for section, values in asdict(config).items() if section != "data"}
+        options["data"] = {key: value for key, value in asdict(config.data).items() if value not in ("", None)}
+        options["data"].pop("splits", None)
+        return {
+            "dataset": cell.dataset,
+            "model": cell.model,
+            **{key: result[key] for key in keys},
+            "paper": None if cell.paper is None else asdict(cell.paper),
+            "config": options,
+            **self._origin,
+        }
+
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
+        return {"versions": provenance.versions(), "hardware": provenance.hardware()}
+
+    def _enter(self, cell: Cell, config: Config, entries: list[dict[str, Any]]) -> None:
+        """Runs of this cell by the same recipe stay; those by another one are no longer of this table."""
+
+        def key(run: dict[str, Any]) -> tuple[Any, ...]:
+            return run["dataset"], run["model"], run["seed"], run["split"]
+
+        def recipe(run: dict[str, Any]) -> Any:
+            return {"train": run["config"]["train"] | {"seed": 0}, "model": run["config"]["model"]}
+
+        fresh = {key(entry) for entry in entries}
+        kept = []
+        for run in self.runs:
+            if (run["dataset"], run["model"]) == (cell.dataset, cell.model):
+                if key(run) in fresh or recipe(run) != recipe(entries[0]):
+                    continue
+                # Taken over from the machine that ran it: the figure it is compared with is today's.
+                run["paper"] = entries[0]["paper"]
+            kept.append(run)
+        self.runs = kept + entries
+        self.write()
+
+    def write(self) -> None:
+        """Write the record as it stands: a machine may stop at any time."""
+        head: dict[str, Any] = {"experiment": self.name, "budget": self.budget, "command": self.command}
+        head |= {"summary": summarise(self.runs), "facts": self.facts, "figures": self.figures}
+        lines = ",\n  ".join(json.dumps(run) for run in self.runs)  # a run a line, so that a diff can be read
+        body = json.dumps(head, indent=1).removesuffix("\n}")
+        runs = f"[\n  {lines}\n ]" if lines else "[]"
+        write(self.record, f'{body},\n "runs": {runs}\n}}\n'.encode())
+
+    @property
+    def command(self) -> str:
+        """What prints these figures."""
+        return f"cognn reproduce {self.name}" + (f" --budget {self.budget}" if self.budget != "full" else "")
+
+    def figure(self, figure: "Figure", part: str = "") -> None:
+        """Keep a figure as SVG and PNG."""
+        from cognn.report.figures import save
+
+        stem = f"{self.stem}-{part}" if part else self.stem
+        save(figure, self.out / "figures" / stem)
+        if stem not in self.figures:
+            self.figures.append(stem)
+
+
+def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mean and spread of every cell beside the paper's, in the order of the runs."""
+    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in runs:
+        cells.setdefault((run["dataset"], run["model"]), []).append(run)
+    rows = []
+    for (dataset, model), some in cells.items():
+        scores = [run["test"] for run in some]
+        row: dict[str, Any] = {"dataset": dataset, "model": model, "metric": some[0]["metric"], "runs": len(scores)}
+        row |= {"mean": mean(scores), "std": stdev(scores) if len(scores) > 1 else None}
+        row |= {"val_mean": mean(run["val"] for run in some), "paper": some[0]["paper"]}
+        if some[0]["paper"] is not None:
+            result = compare(scores, Published(**some[0]["paper"]), some[0]["metric"] != "mae")
+            row |= {"verdict": result.verdict, "p": result.p}
+        rows.append(row | {"seconds": sum(run["seconds"] for run in some)})
+    return rows

@@ -1,0 +1,35 @@
+"""The options behind every number: TOML files named after what they reproduce."""
+
+from pathlib import Path
+
+from cognn.train.config import Config, ConfigError, load, read_toml
+
+FOLDER = Path(__file__).parent / "recipes"
+SOURCE = "finkelshtein2024"
+
+
+def slug(model: str) -> str:
+    """``"Co-GNN(sum, mean)"`` to ``"cognn-sum-mean"``: the name of a model in file names."""
+    words = model.lower().replace("co-gnn", "cognn").replace("(", "-").replace(")", "").replace(",", "-").split()
+    return "".join(words)
+
+
+def path(experiment: str, dataset: str, model: str) -> Path:
+    """Where the recipe of a model on a dataset stands."""
+    return FOLDER / f"{SOURCE}-{experiment}-{dataset}-{slug(model)}.toml"
+
+
+def recipe(experiment: str, dataset: str, model: str) -> Config:
+    """Read it."""
+    file = path(experiment, dataset, model)
+    if not file.exists():
+        raise ConfigError(f"recipe: there is none for {model} on {dataset} in {experiment} ({file.name})")
+    config = load(file)
+    config.check()
+    return config
+
+
+def how(file: Path) -> str:
+    """The line that says how a recipe was found."""
+    about = read_toml(file, "recipe").get("about", {})
+    return str(about.get("how", ""))

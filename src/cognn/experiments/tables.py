@@ -1,0 +1,92 @@
+"""From records to Markdown: a table beside every record, and the tables of the README."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from cognn.train.checkpoint import write
+from cognn.train.errors import RunError
+
+WORDS = {"above": "better", "equal": "equal within noise", "below": "worse", "untested": "not tested"}
+PERCENT = ("accuracy", "roc_auc")
+_BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def number(value: float | None, metric: str) -> str:
+    """A score as tables print it: percent for shares, three decimals otherwise."""
+    if value is None:
+        return "-"
+    return f"{100 * value:.2f}" if metric in PERCENT else f"{value:.4f}" if metric != "mae" else f"{value:.3f}"
+
+
+def spread(mean: float, std: float | None, metric: str) -> str:
+    """``97.31 ± 0.41``."""
+    return number(mean, metric) + ("" if std is None else f" ± {number(std, metric)}")
+
+
+def summary_table(summary: list[dict[str, Any]]) -> str:
+    """A row per cell: ours, the paper's, and the verdict."""
+    lines = [
+        "| dataset | model | metric | ours | runs | paper | against the paper | p |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in summary:
+        paper, metric = row["paper"], row["metric"]
+        theirs = "-" if paper is None else spread(paper["mean"], paper["std"], metric)
+        p = row.get("p")
+        cells = [row["dataset"], row["model"], metric.replace("_", " "), spread(row["mean"], row["std"], metric)]
+        cells += [str(row["runs"]), theirs, WORDS[row["verdict"]] if "verdict" in row else "-"]
+        lines.append("| " + " | ".join([*cells, "-" if p is None else f"{p:.2g}"]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def document(record: dict[str, Any], folder: str = "figures") -> str:
+    """The whole Markdown page of an experiment."""
+    parts = [f"# {record['experiment']}\n", f"Printed by `{record['command']}`.\n"]
+    if record["summary"]:
+        parts.append(summary_table(record["summary"]))
+        if any(row["metric"] == "mae" for row in record["summary"]):
+            parts.append("Lower is better for mae.\n")
+    for title, fact in record["facts"].items():
+        parts.append(f"## {title}\n\n{fact_table(fact)}")
+    parts += [f"![{name}]({folder}/{name}.svg)\n" for name in record["figures"]]
+    origins = sorted({(run["hardware"], json.dumps(run["versions"])) for run in record["runs"]})
+    for hardware, versions in origins:
+        named = ", ".join(f"{name} {version}" for name, version in json.loads(versions).items())
+        parts.append(f"Run on {hardware}; {named}.\n")
+    return "\n".join(parts)
+
+
+def fact_table(fact: Any) -> str:
+    """A sentence as it is, a list of rows (dicts with the same keys) as a table."""
+    if isinstance(fact, str):
+        return fact + "\n"
+    keys = list(fact[0])
+    lines = ["| " + " | ".join(keys) + " |", "|" + "---|" * len(keys)]
+    lines += ["| " + " | ".join(_plain(row[key]) for key in keys) + " |" for row in fact]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def write_document(record: Path) -> Path:
+    """Write ``NAME.md`` beside ``NAME.json``."""
+    path = record.with_suffix(".md")
+    write(path, document(json.loads(record.read_text(encoding="utf-8"))).encode())
+    return path
+
+
+def fill(text: str, results: Path) -> str:
+    """Put the tables of ``results`` between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` of a page."""
+
+    def block(match: re.Match[str]) -> str:
+        path = results / f"{match['name']}.json"
+        if not path.exists():
+            raise RunError(f"{path}: not there; run cognn reproduce {match['name']} first")
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return f"{match[1]}\n{summary_table(record['summary'])}\n`{record['command']}`\n\n{match[3]}"
+
+    return _BLOCK.sub(block, text)

@@ -1,0 +1,77 @@
+// Charts by plotly, each with its table and a CSV of it; drawn when they come into sight.
+
+const drawn = new Map(); // element -> figure, to draw again when the theme changes
+const waiting = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    waiting.unobserve(entry.target);
+    plot(entry.target);
+  }
+}, { rootMargin: "200px" });
+
+// Plotly comes last in the file, so that the graph need not wait for it.
+const watch = (target) => (document.readyState === "complete" ? waiting.observe(target) : addEventListener("load", () => waiting.observe(target)));
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function plot(target) {
+  const figure = drawn.get(target);
+  if (!figure) return;
+  const axis = { gridcolor: color("--line"), zerolinecolor: color("--line"), linecolor: color("--line") };
+  const layout = {
+    ...figure.layout,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: color("--text"), family: "system-ui, sans-serif", size: 12 },
+    xaxis: { ...axis, ...figure.layout.xaxis },
+    yaxis: { ...axis, ...figure.layout.yaxis },
+  };
+  Plotly.react(target, figure.data, layout, { responsive: true, displayModeBar: false });
+}
+
+const replot = () => drawn.forEach((_, target) => target.classList.contains("js-plotly-plot") && plot(target));
+
+function chartCard(chart) {
+  const target = el("div", { class: "plot", role: "img", "aria-label": chart.alt });
+  drawn.set(target, chart.figure);
+  watch(target);
+  const short = chart.rows.slice(0, 200).map((row) => row.map(cellText));
+  const more = chart.rows.length > 200 ? el("p", { class: "note" }, `The first 200 of ${number(chart.rows.length)} rows; the CSV has all.`) : null;
+  const save = el("button", { type: "button", onclick: () => download(chart) }, "Download CSV");
+  return el("figure", { class: "card", "data-chart": chart.key }, el("figcaption", {}, chart.title), target,
+    details("Table", el("div", {}, save, table(chart.columns, short), more), false));
+}
+
+const cellText = (cell) => (cell === null ? "" : typeof cell === "number" ? number(cell) : cell);
+
+function csvOf(chart) {
+  const quoted = (cell) => {
+    let text = cell === null ? "" : String(cell);
+    if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`; // a spreadsheet would compute it
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [chart.columns, ...chart.rows].map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
+}
+
+function download(chart) {
+  const address = URL.createObjectURL(new Blob([csvOf(chart)], { type: "text/csv" }));
+  el("a", { href: address, download: `${chart.key}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+function showTraining() {
+  document.getElementById("training-charts").append(...page.training.map(chartCard));
+}
+
+function showDecisions() {
+  const box = document.getElementById("decision-charts"), choice = document.getElementById("decisions-by");
+  const names = Object.keys(page.decisions);
+  if (!names.length) return document.getElementById("decisions").remove();
+  for (const name of names) choice.append(el("option", { value: name }, name === "all" ? "all nodes" : `by ${name}`));
+  const show = () => {
+    drawn.forEach((_, target) => box.contains(target) && drawn.delete(target));
+    box.replaceChildren(...page.decisions[choice.value].map(chartCard));
+  };
+  choice.addEventListener("change", show);
+  show();
+}

@@ -1,0 +1,92 @@
+// What the page holds: JSON that describes the run, and one deflated block of arrays.
+
+const KINDS = { u1: Uint8Array, u2: Uint16Array, i2: Int16Array, u4: Uint32Array, f4: Float32Array };
+const PARTS = ["in no part of the split", "training", "validation", "test"];
+
+const page = JSON.parse(document.getElementById("page-data").textContent);
+const run = page.explorer;
+const A = {}; // the arrays, by name
+
+async function unpack() {
+  const text = atob(document.getElementById("page-block").textContent.trim());
+  const raw = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) raw[i] = text.charCodeAt(i);
+  const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
+  for (const [name, [kind, start, length]] of Object.entries(run.arrays)) {
+    A[name] = new KINDS[kind](buffer, start, length);
+  }
+}
+
+// Elements are built from text, never from markup: what a user's files say is shown, not run.
+function el(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "class") node.className = value;
+    else if (key === "style") Object.assign(node.style, value);
+    else if (value !== undefined && value !== null) node.setAttribute(key, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+const byGraph = run.level === "graph";
+const numGraphs = () => A.graphPtr.length - 1;
+const itemName = (item) => (run.names ? run.names[item] : String(item));
+
+function graphOf(node) {
+  let low = 0, high = numGraphs() - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (A.graphPtr[middle] <= node) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const itemOf = (node) => (byGraph ? graphOf(node) : node);
+const nodeName = (node) =>
+  node < 0 ? "a node outside this page" : byGraph ? String(node - A.graphPtr[graphOf(node)]) : itemName(node);
+const actionOf = (layer, node) => A.action[layer * run.numNodes + node];
+const probabilityOf = (layer, node, action) => A.probs[(layer * run.numNodes + node) * 4 + action] / 65535;
+const listens = (action) => action < 2;
+const broadcasts = (action) => (action & 1) === 0;
+
+// The senders that a node hears at a layer, ascending.
+function heardBy(node, layer) {
+  if (!listens(actionOf(layer, node))) return [];
+  const heard = [];
+  for (let e = A.inPtr[node]; e < A.inPtr[node + 1]; e++) {
+    const sender = A.sender[e];
+    if (broadcasts(actionOf(layer, sender)) && heard[heard.length - 1] !== sender) heard.push(sender);
+  }
+  return heard;
+}
+
+// Who can still reach a node: for every layer a mask over all nodes, as Trace.reaches computes it.
+function reaches(node) {
+  const rows = new Array(run.layers);
+  let members = [node];
+  let inside = new Uint8Array(run.numNodes);
+  inside[node] = 1;
+  for (let layer = run.layers - 1; layer >= 0; layer--) {
+    const next = inside.slice();
+    for (const member of members.slice()) {
+      if (!listens(actionOf(layer, member))) continue;
+      for (let e = A.inPtr[member]; e < A.inPtr[member + 1]; e++) {
+        const sender = A.sender[e];
+        if (!next[sender] && broadcasts(actionOf(layer, sender))) {
+          next[sender] = 1;
+          members.push(sender);
+        }
+      }
+    }
+    rows[layer] = { mask: next, count: members.length };
+    inside = next;
+  }
+  return rows;
+}
+
+const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)} %`;
+const number = (value) => (Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(4)).toString());

@@ -1,0 +1,119 @@
+// A view is what the canvas shows: some nodes with positions, and the pairs of them that edges join.
+
+const MOST_IN_VIEW = 150;
+
+function makeView(nodes, positions, title) {
+  const inside = new Uint8Array(run.numNodes);
+  for (const node of nodes) inside[node] = 1;
+  const joined = (sender, receiver) => {
+    let low = A.inPtr[receiver], high = A.inPtr[receiver + 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (A.sender[middle] < sender) low = middle + 1;
+      else high = middle;
+    }
+    return low < A.inPtr[receiver + 1] && A.sender[low] === sender;
+  };
+  // Both directions of an edge are one line: bit 1 is from a to b, bit 2 from b to a.
+  const a = [], b = [], bits = [];
+  let edges = 0;
+  for (const receiver of nodes) {
+    let last = -1;
+    for (let e = A.inPtr[receiver]; e < A.inPtr[receiver + 1]; e++) {
+      const sender = A.sender[e];
+      if (!inside[sender]) continue;
+      edges++;
+      if (sender === receiver || sender === last) continue;
+      last = sender;
+      const both = joined(receiver, sender);
+      if (both && sender > receiver) continue;
+      a.push(sender);
+      b.push(receiver);
+      bits.push(both ? 3 : 1);
+    }
+  }
+  let left = Infinity, right = -Infinity, top = Infinity, bottom = -Infinity;
+  for (const node of nodes) {
+    const x = positions[2 * node], y = positions[2 * node + 1];
+    left = Math.min(left, x), right = Math.max(right, x), top = Math.min(top, y), bottom = Math.max(bottom, y);
+  }
+  const box = nodes.length ? { left, right, top, bottom } : { left: 0, right: 1, top: 0, bottom: 1 };
+  return {
+    nodes, inside, positions, title, edges, box,
+    a: Uint32Array.from(a), b: Uint32Array.from(b), bits: Uint8Array.from(bits),
+  };
+}
+
+function range(first, last) {
+  const out = new Uint32Array(last - first);
+  for (let i = 0; i < out.length; i++) out[i] = first + i;
+  return out;
+}
+
+const wholeView = () => makeView(range(0, run.numNodes), A.position, "the whole graph");
+
+function graphView(item) {
+  const title = `graph ${itemName(item)}`;
+  return makeView(range(A.graphPtr[item], A.graphPtr[item + 1]), A.position, title);
+}
+
+// Rings of hops around a node, against the direction of the edges: who could be heard, if all spoke.
+function neighbourhood(root) {
+  const hop = new Map([[root, 0]]), parent = new Map(), nodes = [root];
+  let left = 0;
+  for (let i = 0; i < nodes.length; i++) {
+    for (let e = A.inPtr[nodes[i]]; e < A.inPtr[nodes[i] + 1]; e++) {
+      const sender = A.sender[e];
+      if (hop.has(sender)) continue;
+      if (nodes.length >= MOST_IN_VIEW) {
+        left++;
+        continue;
+      }
+      hop.set(sender, hop.get(nodes[i]) + 1);
+      parent.set(sender, nodes[i]);
+      nodes.push(sender);
+    }
+    if (left) break;
+  }
+  // Every node gets a sector as wide as its leaves need; rings grow where they are crowded.
+  const leaves = new Map(), children = new Map(nodes.map((node) => [node, []]));
+  for (const node of nodes.slice(1)) children.get(parent.get(node)).push(node);
+  for (const node of nodes.slice().reverse()) {
+    leaves.set(node, Math.max(1, children.get(node).reduce((sum, child) => sum + leaves.get(child), 0)));
+  }
+  const deepest = hop.get(nodes[nodes.length - 1]);
+  const crowd = new Array(deepest + 1).fill(0);
+  for (const node of nodes) crowd[hop.get(node)]++;
+  const radius = [0];
+  for (let h = 1; h <= deepest; h++) radius.push(Math.max(radius[h - 1] + 1.6, crowd[h] / (2 * Math.PI)));
+  const positions = new Float32Array(2 * run.numNodes), start = new Map([[root, 0]]);
+  for (const node of nodes) {
+    let angle = start.get(node);
+    const middle = angle + (Math.PI * leaves.get(node)) / leaves.get(root);
+    positions[2 * node] = radius[hop.get(node)] * Math.cos(middle);
+    positions[2 * node + 1] = radius[hop.get(node)] * Math.sin(middle);
+    for (const child of children.get(node)) {
+      start.set(child, angle);
+      angle += (2 * Math.PI * leaves.get(child)) / leaves.get(root);
+    }
+  }
+  const rest = left ? ", as many as fit" : "";
+  const title = `${nodes.length} nodes within ${deepest} hops of ${nodeName(root)}${rest}`;
+  return makeView(Uint32Array.from(nodes).sort(), positions, title);
+}
+
+// How many directed edges of a view are kept at a layer, and how many nodes do what.
+function countsOf(view, layer) {
+  const actions = [0, 0, 0, 0];
+  let kept = 0;
+  for (const node of view.nodes) {
+    const action = actionOf(layer, node);
+    actions[action]++;
+    if (!listens(action)) continue;
+    for (let e = A.inPtr[node]; e < A.inPtr[node + 1]; e++) {
+      const sender = A.sender[e];
+      if (view.inside[sender] && broadcasts(actionOf(layer, sender))) kept++;
+    }
+  }
+  return { actions, kept };
+}

@@ -1,0 +1,267 @@
+"""Figures for papers, by matplotlib: each function returns a ``Figure`` that :func:`save` writes as SVG, PDF and PNG.
+
+Nothing here goes through ``pyplot``: no window opens, and no global state is left behind.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
+
+from cognn.actions import Action
+from cognn.report.board import SHOWN, Board
+from cognn.report.palette import ACTIONS, FREE, GREY, MINE, series
+from cognn.trace import Trace
+from cognn.train.errors import RunError
+
+KINDS = ("svg", "pdf", "png")
+STYLES = ["-", "--", ":", "-."]
+MARKERS = "osD^vP"
+# Text stays text in SVG and PDF, and no date is written: the same figure is the same file.
+_SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cognn"}
+
+
+def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")) -> list[Path]:
+    """Write ``figure`` as ``path.svg``, ``path.png`` and so on; returns the files.
+
+    Args:
+        figure: What a function of this module returned, or any other figure.
+        path: The file without its suffix; its folder is made.
+        kinds: Of ``"svg"``, ``"pdf"`` and ``"png"``.
+    """
+    written = []
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
+        target = Path(path).with_name(f"{Path(path).name}.{kind}")
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with matplotlib.rc_context(_SETTINGS):
+                figure.savefig(target, bbox_inches="tight", dpi=200, metadata=metadata)
+        except OSError as error:
+            raise RunError(f"{target}: could not be written ({error.strerror}); choose another folder") from None
+        written.append(target)
+    return written
+
+
+def canvas(title: str = "", width: float = 4.2, height: float = 2.8, **options: Any) -> tuple[Figure, Axes]:
+    """An empty figure of a paper's column width with one pair of axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot(**options)
+    axes.spines[["top", "right"]].set_visible(False)
+    if title:
+        axes.set_title(title, fontsize=10)
+    return figure, axes
+
+
+def curves(
+    lines: Mapping[str, tuple[ArrayLike, ...]],
+    x_label: str = "",
+    y_label: str = "",
+    title: str = "",
+    y_range: tuple[float, float] | None = None,
+    log_x: bool = False,
+    markers: bool | None = None,
+) -> Figure:
+    """Named lines, such as a score against the depth.
+
+    Args:
+        lines: Name to ``(x, y)`` or ``(x, y, spread)``; the spread is drawn as a band of y - spread to y + spread.
+        x_label: What x is.
+        y_label: What y is.
+        title: Title.
+        y_range: Limits of y.
+        log_x: Whether x is logarithmic.
+        markers: Whether points are marked; by default where there are at most 30.
+    """
+    figure, axes = canvas(title)
+    for index, (name, line) in enumerate(lines.items()):
+        x, y, *spread = (np.asarray(part, dtype=float) for part in line)
+        mark = len(x) <= 30 if markers is None else markers
+        look: dict[str, Any] = {"color": series(index), "linestyle": STYLES[index % len(STYLES)], "linewidth": 1.4}
+        marker = MARKERS[index % len(MARKERS)] if mark else None
+        axes.plot(x, y, label=name or None, marker=marker, markersize=3.5, **look)
+        if spread:
+            axes.fill_between(x, y - spread[0], y + spread[0], color=look["color"], alpha=0.18, linewidth=0)
+    if log_x:
+        axes.set_xscale("log")
+    if y_range is not None:
+        axes.set_ylim(*y_range)
+    _finish(axes, x_label, y_label, len(lines) > 1 or any(lines))
+    return figure
+
+
+def kept_ratio(
+    ratios: Mapping[str, Sequence[float]] | Sequence[float],
+    title: str = "",
+    spreads: Mapping[str, Sequence[float]] | None = None,
+) -> Figure:
+    """Share of the directed edges that carry a message, per layer; several runs or groups by name, with bands."""
+    named = ratios if isinstance(ratios, Mapping) else {"": ratios}
+    bands = {name: (line,) for name, line in (spreads or {}).items()}
+    lines: dict[str, tuple[ArrayLike, ...]] = {
+        name: (_layers(line), line, *bands.get(name, ())) for name, line in named.items()
+    }
+    figure = curves(lines, "layer", "kept edges", title, y_range=(-0.02, 1.02), markers=True)
+    axes = figure.axes[0]
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def action_shares(shares: ArrayLike, title: str = "") -> Figure:
+    """Share of the nodes with each of the four actions, ``(num_layers, 4)``, as stacked bars per layer."""
+    table = np.asarray(shares, dtype=float)
+    figure, axes = canvas(title)
+    below, hatches = np.zeros(len(table)), ["", "////", "....", "xx"]
+    for action in Action:
+        look: dict[str, Any] = {"color": ACTIONS[action], "hatch": hatches[action], "edgecolor": "white"}
+        axes.bar(_layers(below), table[:, action], 0.8, below, label=action.name.lower(), linewidth=0.3, **look)
+        below = below + table[:, action]
+    axes.set_ylim(0, 1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _finish(axes, "layer", "nodes", legend=False)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8, handlelength=1.4)
+    return figure
+
+
+def heat_map(
+    values: ArrayLike,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str = "",
+    label: str = "",
+    row_label: str = "",
+    column_label: str = "",
+    digits: int = 2,
+) -> Figure:
+    """A table as colours with the numbers written in, such as scores of pairs of networks; nan stays empty.
+
+    Args:
+        values: ``(len(rows), len(columns))``.
+        rows: Names down the side.
+        columns: Names along the bottom.
+        title: Title.
+        label: What a value is.
+        row_label: What the rows are.
+        column_label: What the columns are.
+        digits: Digits after the point.
+    """
+    table = np.asarray(values, dtype=float)
+    if table.shape != (len(rows), len(columns)):
+        raise ValueError(f"values: expected shape {(len(rows), len(columns))}, got {table.shape}")
+    figure, axes = canvas(title, 1.6 + 0.62 * len(columns), 1.1 + 0.46 * len(rows))
+    axes.spines[:].set_visible(False)
+    image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto")
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=8)
+    axes.set_xlabel(column_label)
+    axes.set_ylabel(row_label)
+    axes.tick_params(length=0)
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            dark = bool(np.asarray(image.norm(value)) < 0.55)
+            text = f"{value:.{digits}f}"
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
+    bar = figure.colorbar(image, ax=axes, shrink=0.9)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def minesweeper(
+    board: Board, trace: Trace, node: int, layers: Iterable[int] | None = None, hops: int = 10, title: str = ""
+) -> Figure:
+    """The neighbourhood of a cell, layer by layer, as in the paper's appendix.
+
+    Mines are red and other cells blue; a cell shows its number or a question mark; the chosen one is black.  A line is
+    a message that goes both ways, an arrow one that goes one way.  What can no longer reach the chosen cell is grey.
+
+    Args:
+        board: The board.
+        trace: The decisions on it.
+        node: The chosen cell.
+        layers: Layers to draw, counted from 0; by default the first eight.
+        hops: How far around the cell to look.
+        title: Title.
+    """
+    chosen = list(range(min(8, trace.num_layers)) if layers is None else layers)
+    wide = min(4, len(chosen))
+    tall = -(-len(chosen) // wide)
+    reaches, place = trace.reaches(node).numpy(), board.positions
+    near = np.abs(place - place[node]).max(1) <= hops
+    size = 2.6 + 0.05 * hops
+    figure = Figure(figsize=(size * wide, size * tall + 0.3 * bool(title)), layout="constrained")
+    for index, layer in enumerate(chosen):
+        axes = figure.add_subplot(tall, wide, index + 1)
+        _cells(axes, board, place, near, reaches[layer], node)
+        ends = trace.edge_index(layer).numpy()
+        ends = ends[:, near[ends].all(0)]
+        after = reaches[layer + 1] if layer + 1 < len(reaches) else np.arange(len(near)) == node
+        live = reaches[layer][ends[0]] & after[ends[1]]
+        _messages(axes, place, ends[:, ~live], "#cccccc", 1)
+        _messages(axes, place, ends[:, live], "#444444", 2)
+        axes.set_title(f"layer {layer + 1}", fontsize=9)
+        x, y = place[node]
+        axes.set_xlim(max(x - hops, 0) - 0.7, min(x + hops, board.columns - 1) + 0.7)
+        axes.set_ylim(min(y + hops, board.rows - 1) + 0.7, max(y - hops, 0) - 0.7)
+        axes.set_aspect("equal")
+        axes.set_axis_off()
+    if title:
+        figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _cells(axes: Axes, board: Board, place: Any, near: Any, reaches: Any, node: int) -> None:
+    fill = np.where(board.mines, MINE, FREE).astype(object)
+    fill[~reaches] = "#e4e4e4"
+    fill[node] = "black"
+    cells = np.flatnonzero(near)
+    edge = ["#b0b0b0" if not reaches[cell] else "white" for cell in cells]
+    x, y = place[cells].T
+    axes.scatter(x, y, s=42, c=list(fill[cells]), edgecolors=edge, linewidths=0.4, zorder=3)
+    for cell in cells:
+        ink = "white" if cell == node else "black" if reaches[cell] else GREY
+        text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 4.5, "color": ink, "zorder": 4}
+        axes.text(place[cell, 0], place[cell, 1], SHOWN[board.shows[cell]], **text)
+
+
+def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None:
+    """All lines as one path and all arrowheads as another: a path per edge would make files of many megabytes."""
+    key = ends.min(0) * len(place) + ends.max(0)
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    start, end = place[ends[0, first]], place[ends[1, first]]
+    gaps = np.full_like(start, np.nan)
+    axes.plot(*np.stack([start, end, gaps], 1).reshape(-1, 2).T, color=color, linewidth=0.7, zorder=order)
+    along = (end - start)[count == 1]
+    tip = start[count == 1] + along * (1 - 0.36 / np.linalg.norm(along, axis=1, keepdims=True))
+    back = 0.22 * along / np.linalg.norm(along, axis=1, keepdims=True)
+    side = 0.5 * np.stack([-back[:, 1], back[:, 0]], 1)
+    heads = np.stack([tip, tip - back + side, tip - back - side, tip], 1).reshape(-1, 2)
+    steps = np.tile([Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY], len(tip))
+    axes.add_patch(PathPatch(Outline(heads, steps), facecolor=color, edgecolor="none", zorder=order))
+
+
+def _layers(values: Sequence[float] | ArrayLike) -> ArrayLike:
+    """Layers are counted from 1 in pictures, as in the paper."""
+    return np.arange(1, len(np.asarray(values)) + 1)
+
+
+def _finish(axes: Axes, x_label: str, y_label: str, legend: bool) -> None:
+    axes.set_xlabel(x_label, fontsize=9)
+    axes.set_ylabel(y_label, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(axis="y", linewidth=0.4, alpha=0.5)
+    axes.set_axisbelow(True)
+    if legend:
+        axes.legend(frameon=False, fontsize=8)

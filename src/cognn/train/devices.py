@@ -1,0 +1,71 @@
+"""Several processes that train one model: each takes its share of every mini-batch, and their gradients are summed.
+
+The summed gradient is that of one process on the whole mini-batch, whatever the sizes of the shares, because every
+process weighs its mean loss by its part of the batch's targets.  A process without a share adds nothing.
+"""
+
+import os
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.strategies.ddp import DDPStrategy
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+
+from cognn.train.config import ConfigError, TrainConfig
+
+RANK = "LOCAL_RANK"
+"""Environment variable by which a process knows its number, and Fabric that others are there already."""
+
+
+class SummedGradients(DDPStrategy):
+    """The process group of DDP without its wrapper, which would wait for a backward pass of every process."""
+
+    def setup_module(self, module: nn.Module) -> Any:
+        """The module as it is; :func:`sum_gradients` does the rest."""
+        return module
+
+
+def make_fabric(config: TrainConfig) -> Fabric:
+    """Device and precision of a config; with ``devices`` above 1 the process joins the others."""
+    if config.devices > 1 and RANK not in os.environ:
+        raise ConfigError("devices: several train one run at a time, by cognn train or cognn.fit; use devices=1 here")
+    options: dict[str, Any] = {"accelerator": config.accelerator, "precision": config.precision}
+    if config.devices > 1:
+        options["strategy"] = SummedGradients(cluster_environment=LightningEnvironment())
+    try:
+        fabric = Fabric(devices=config.devices, **options)
+    except (MisconfigurationException, RuntimeError, ValueError) as error:
+        raise ConfigError(f"accelerator: {str(error).splitlines()[0]}") from None
+    if config.devices > 1:
+        fabric.launch()
+    return fabric
+
+
+def sum_gradients(fabric: Fabric, model: nn.Module) -> None:
+    """Give every process the sum of all gradients; a parameter that none has a gradient for keeps none."""
+    if fabric.world_size == 1:
+        return
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    own = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    known = own[0].new_tensor([p.grad is not None for p in parameters])
+    total = summed(fabric, torch.cat([known, *(gradient.flatten() for gradient in own)]))
+    counts, *sums = total.split([len(parameters), *(p.numel() for p in parameters)])
+    for parameter, count, gradient in zip(parameters, counts.tolist(), sums, strict=True):
+        parameter.grad = gradient.view_as(parameter) if count else None
+
+
+def summed(fabric: Fabric, values: Tensor) -> Tensor:
+    """Sum over all processes."""
+    if fabric.world_size == 1:
+        return values
+    return fabric.all_reduce(values.to(fabric.device), reduce_op="sum")  # type: ignore[return-value]
+
+
+def gathered(fabric: Fabric, values: Tensor) -> list[Tensor]:
+    """The tensor of every process, in their order."""
+    if fabric.world_size == 1:
+        return [values]
+    return list(fabric.all_gather(values).cpu())  # type: ignore[union-attr]

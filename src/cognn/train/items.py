@@ -1,0 +1,99 @@
+"""The items of a dataset as a model takes them: to train on, and to score."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from cognn.data.batches import Batch, Batches
+from cognn.data.dataset import Dataset
+from cognn.train.build import cooperative
+from cognn.train.config import TrainConfig
+
+
+class Share(NamedTuple):
+    """What one process trains on of a mini-batch."""
+
+    batch: Batch
+    rows: Tensor
+    """The outputs that count."""
+    weight: float
+    """Its part of the targets of the whole mini-batch: 1 for a process that trains alone."""
+
+
+class Items:
+    """The dataset as batches: the whole graph for node tasks, mini-batches for graph tasks."""
+
+    def __init__(
+        self, dataset: Dataset, batch_size: int, device: torch.device, dtype: torch.dtype = torch.float32
+    ) -> None:
+        attr = dataset.edge_attr
+        attr = attr.to(dtype) if attr is not None and attr.is_floating_point() else attr
+        dataset = replace(dataset, x=dataset.x.to(dtype), edge_attr=attr)
+        self.device, self.batch_size = device, batch_size
+        self.y, self.num_items = dataset.y.to(device), dataset.num_items
+        self.whole: Batch | None = None
+        if dataset.task.level == "node":
+            attr = None if dataset.edge_attr is None else dataset.edge_attr.to(device)
+            everything = torch.arange(dataset.num_nodes, device=device)
+            self.whole = Batch(dataset.x.to(device), dataset.graphs[0].to(device), attr, everything)
+        else:
+            self.batches = Batches(dataset)
+            self.fixed = [self._take(items) for items in torch.arange(self.num_items).split(8 * batch_size)]
+
+    def training(self, items: Tensor, fabric: Fabric | None = None) -> Iterator[Share | None]:
+        """Mini-batches to train on, of each the share of this process; None where it has none."""
+        if self.whole is not None:
+            yield Share(self.whole, items, 1.0)
+            return
+        order, rank, processes = torch.randperm(len(items)), 0, 1
+        if fabric is not None and fabric.world_size > 1:
+            order, rank, processes = fabric.broadcast(order), fabric.global_rank, fabric.world_size
+        for some in items[order].split(self.batch_size):
+            own = some[rank::processes]
+            weight = 1.0 if processes == 1 else self._targets(own) / self._targets(some)
+            yield Share(self._take(own), torch.arange(len(own), device=self.device), weight) if len(own) else None
+
+    def all(self) -> list[Batch]:
+        """Every item once, in order."""
+        return [self.whole] if self.whole is not None else self.fixed
+
+    def _targets(self, items: Tensor) -> int:
+        return int(self.y[items].isfinite().sum())
+
+    def _take(self, items: Tensor) -> Batch:
+        x, graph, attr, _ = self.batches.take(items.cpu())
+        return Batch(x.to(self.device), graph.to(self.device), None if attr is None else attr.to(self.device), items)
+
+
+def thinned(batch: Batch, share: float) -> Batch:
+    """The batch without a random share of its edges (DropEdge)."""
+    keep = torch.rand(batch.graph.num_edges, device=batch.x.device) >= share
+    attr = None if batch.edge_attr is None else batch.edge_attr[keep]
+    return batch._replace(graph=batch.graph.subgraph(keep), edge_attr=attr)
+
+
+@torch.no_grad()
+def outputs(model: nn.Module, items: Items, config: TrainConfig, trace: bool = False) -> tuple[Tensor, float | None]:
+    """The model's output for every item in one pass and, if asked, the share of edges that its actions keep."""
+    model.eval()
+    options: dict[str, Any] = {}
+    acts = cooperative(model) is not None
+    if acts and config.samples and not trace:
+        options["samples"] = config.samples
+    elif acts:
+        options["actions"] = config.actions
+    outs, kept, edges = [], 0.0, 0
+    for batch in items.all():
+        if trace and acts:
+            out, seen = model(batch.x, batch.graph, batch.edge_attr, return_trace=True, **options)
+            kept += float(seen.kept_ratio().nan_to_num(0).mean()) * batch.graph.num_edges
+            edges += batch.graph.num_edges
+        else:
+            out = model(batch.x, batch.graph, batch.edge_attr, **options)
+            out = out.mean if config.samples and acts else out
+        outs.append(out)
+    return torch.cat(outs), kept / edges if edges else None

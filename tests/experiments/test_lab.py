@@ -1,0 +1,153 @@
+"""The frame of the experiments, on a small generated dataset."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cognn.cli import main
+from cognn.experiments import EXPERIMENTS, experiment, recipes
+from cognn.experiments.lab import BUDGETS, Cell, Lab, Plan
+from cognn.experiments.tables import document, fill, write_document
+from cognn.experiments.verdict import Published
+from cognn.train.config import ConfigError
+from cognn.train.errors import Interrupted, RunError
+from cognn.train.fit import make_config
+
+OPTIONS = {"dataset": "cycles", "hidden_channels": 4, "num_layers": 1, "action_channels": 4, "epochs": 6, "samples": 2}
+
+
+def lab(tmp_path: Path, plan: Plan | None = None, **options) -> Lab:
+    return Lab("cycles", "full", plan or Plan(), tmp_path / "results", tmp_path / "runs", **options)
+
+
+def cell(**options) -> Cell:
+    return Cell("cycles", "Co-GNN(sum, mean)", make_config(**{**OPTIONS, **options}), Published(1.0), 2)
+
+
+def test_a_record_holds_what_is_needed_to_judge_and_to_repeat_it(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.train(cell())
+    record = json.loads(work.record.read_text())
+    assert record["experiment"] == "cycles"
+    assert len(record["runs"]) == 2
+    for run in record["runs"]:
+        assert {"dataset", "model", "config", "seed", "split", "metric", "val", "test", "epochs", "seconds"} <= set(run)
+        assert {"torch", "python", "cognn", "torch_geometric"} <= set(run["versions"])
+        assert run["hardware"]
+    assert [run["seed"] for run in record["runs"]] == [0, 1]
+    (row,) = record["summary"]
+    assert row["mean"] == pytest.approx(sum(run["test"] for run in record["runs"]) / 2)
+    assert row["verdict"] in ("above", "equal", "below")
+    assert "| cycles | Co-GNN(sum, mean) | accuracy |" in document(record)
+
+
+def test_the_same_recipe_and_seed_give_the_same_score_again(tmp_path: Path) -> None:
+    first, second = (lab(tmp_path / name).train(cell()) for name in ("a", "b"))
+    for a, b in zip(first, second, strict=True):
+        assert {k: a[k] for k in ("val", "test", "best_epoch")} == {k: b[k] for k in ("val", "test", "best_epoch")}
+
+
+def test_a_campaign_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cognn.train import run
+
+    whole = lab(tmp_path / "whole").train(cell())
+    real, calls = run.train_split, []
+
+    def stops(*args, **options):
+        calls.append(args[2])
+        if len(calls) == 2:
+            raise Interrupted
+        return real(*args, **options)
+
+    monkeypatch.setattr(run, "train_split", stops)
+    work = lab(tmp_path / "cut")
+    with pytest.raises(Interrupted):
+        work.train(cell())
+    assert len(json.loads(work.record.read_text())["runs"]) == 1
+    again = lab(tmp_path / "cut").train(cell())
+    assert len(calls) == 3, "the seed that was done is not trained again"
+    assert [run["test"] for run in again] == [run["test"] for run in whole]
+
+
+def test_runs_by_another_recipe_leave_the_record_and_other_cells_stay(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.train(cell())
+    other = Cell("cycles", "MeanGNN", make_config(**OPTIONS, action="none"), None, 1)
+    work.train(other)
+    with pytest.raises(RunError, match="was begun with another recipe; move it away"):
+        lab(tmp_path).train(cell(lr=0.5))
+    (tmp_path / "runs").rename(tmp_path / "old")
+    changed = lab(tmp_path)
+    changed.train(cell(lr=0.5))
+    models = [(run["model"], run["config"]["train"]["lr"]) for run in changed.runs]
+    assert models == [("MeanGNN", 0.003), ("Co-GNN(sum, mean)", 0.5), ("Co-GNN(sum, mean)", 0.5)]
+
+
+def test_a_budget_caps_epochs_and_seeds(tmp_path: Path) -> None:
+    runs = lab(tmp_path, Plan(epochs=2, seeds=1)).train(cell(warmup_epochs=3, eval_every=5))
+    assert [run["epochs"] for run in runs] == [2]
+    assert runs[0]["config"]["train"]["warmup_epochs"] == 1
+
+
+def test_unknown_names_are_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"datasets: cycles has no 'cora'; it has cycles"):
+        lab(tmp_path, datasets=("cora",)).chosen(["cycles"], "datasets")
+    with pytest.raises(ConfigError, match="experiment: unknown 'all'; known are root-neighbors, heterophilic"):
+        experiment("all")
+
+
+def test_a_record_that_is_none_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "cycles.json").write_text("[]")
+    with pytest.raises(RunError, match="not a record of an experiment"):
+        lab(tmp_path)
+
+
+def test_pages_are_filled_from_records(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.train(cell())
+    page = write_document(work.record)
+    assert page.read_text().startswith("# cycles")
+    readme = "Before\n<!-- results: cycles -->\nold\n<!-- end -->\nafter\n"
+    filled = fill(readme, tmp_path / "results")
+    assert "old" not in filled
+    assert "| cycles | Co-GNN(sum, mean) |" in filled
+    assert filled.startswith("Before\n")
+    assert filled.endswith("<!-- end -->\nafter\n")
+    assert fill(filled, tmp_path / "results") == filled
+    with pytest.raises(RunError, match="not there; run cognn reproduce pairs first"):
+        fill("<!-- results: pairs -->\n<!-- end -->", tmp_path / "results")
+
+
+def test_the_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_a_plan_for_every_budget(name: str) -> None:
+    assert set(experiment(name).PLANS) == set(BUDGETS)
+
+
+@pytest.mark.parametrize("file", sorted(recipes.FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_recipe_is_sound_and_says_how_it_was_found(file: Path) -> None:
+    source, rest = file.stem.split("-", 1)
+    assert source == recipes.SOURCE
+    name = next(name for name in EXPERIMENTS if rest.startswith(name + "-"))
+    config = recipes.load(file)
+    config.check()
+    assert rest.removeprefix(name + "-").startswith(config.data.dataset + "-")
+    assert recipes.how(file)
+
+
+@pytest.mark.parametrize("name", ["heterophilic", "homophilic", "graph-classification"])
+def test_every_cell_of_a_table_has_its_recipe(name: str) -> None:
+    module = experiment(name)
+    for dataset in module.DATASETS:
+        for model in module.MODELS:
+            config = recipes.recipe(name, dataset, model)
+            assert config.data.dataset == dataset
+            if model.startswith("Co-GNN"):
+                assert f"Co-GNN({config.model.action}, {config.model.env})" == model

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from cognn.experiments.verdict import Published, compare, compare_paired
+
+
+def test_welch_from_the_papers_mean_and_spread_equals_welch_from_its_runs() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(0.9, 0.01, 10), rng.normal(0.88, 0.02, 10)
+    paper = Published(float(theirs.mean()), float(theirs.std(ddof=1)), 10)
+    found = compare(ours.tolist(), paper)
+    assert found.p == pytest.approx(stats.ttest_ind(ours, theirs, equal_var=False).pvalue)
+    assert found.verdict == "above"
+
+
+@pytest.mark.parametrize(
+    ("ours", "paper", "higher", "verdict"),
+    [
+        ([0.90, 0.91, 0.92], Published(0.80, 0.01), True, "above"),
+        ([0.90, 0.91, 0.92], Published(0.80, 0.01), False, "below"),
+        ([0.70, 0.71, 0.72], Published(0.80, 0.01), True, "below"),
+        ([0.79, 0.80, 0.82], Published(0.80, 0.01), True, "equal"),
+        ([0.010, 0.011, 0.012], Published(0.079), False, "above"),
+        ([1.0, 1.0, 1.0], Published(1.0), True, "equal"),
+        ([1.0, 1.0, 1.0], Published(0.5), True, "above"),
+        ([0.99], Published(0.5, 0.01), True, "untested"),
+    ],
+)
+def test_verdicts(ours: list[float], paper: Published, higher: bool, verdict: str) -> None:
+    assert compare(ours, paper, higher).verdict == verdict
+
+
+def test_a_paired_test_sees_a_small_gain_that_is_there_on_every_split() -> None:
+    theirs = [0.80, 0.85, 0.90, 0.95]
+    ours = [score + gain for score, gain in zip(theirs, (0.009, 0.010, 0.011, 0.010), strict=True)]
+    assert compare_paired(ours, theirs).verdict == "above"
+    assert compare_paired(ours, theirs, higher_is_better=False).verdict == "below"
+    assert compare(ours, Published(float(np.mean(theirs)), float(np.std(theirs, ddof=1)), 4)).verdict == "equal"
+    assert compare_paired(ours, ours).verdict == "equal"
+    assert compare_paired([0.5], [0.4]).verdict == "untested"

@@ -1,0 +1,53 @@
+"""Three small finished runs: a Minesweeper board, graphs, and tables whose every name is an attack on a web page."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import cognn
+from cognn.data.dataset import Dataset
+from cognn.data.minesweeper_board import minesweeper_board
+from cognn.report.collected import Collected, collect
+from cognn.train.fit import Fitted
+from tests.train.conftest import make_dataset
+
+SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "batch_size": 8, "accelerator": "cpu"}
+ROWS, COLUMNS = 9, 12
+EVIL = ('<img src=x onerror="window.hacked=1">', "</script><script>window.hacked=1</script>", "{{data}} & 'q' \"x\"")
+
+
+def fitted(dataset: Dataset | str, folder: Path, **options) -> Fitted:
+    return cognn.fit(dataset, folder, **{**SMALL, "splits": "0", **options})
+
+
+@pytest.fixture(scope="session")
+def board_run(tmp_path_factory) -> Collected:
+    folder = tmp_path_factory.mktemp("board") / "run"
+    run = fitted(minesweeper_board(ROWS, COLUMNS, num_splits=2), folder, splits="0-1", actions="sample")
+    return collect(run, samples=3)
+
+
+@pytest.fixture(scope="session")
+def graph_run(tmp_path_factory) -> Collected:
+    folder = tmp_path_factory.mktemp("graphs") / "run"
+    return collect(fitted(make_dataset("graph", "multiclass", edges=True), folder, actions="sample"), samples=3)
+
+
+@pytest.fixture(scope="session")
+def awkward_folder(tmp_path_factory) -> Path:
+    """The folder of a run on tables with HTML and script in ids, labels, columns, words and the file's name."""
+    folder = tmp_path_factory.mktemp("awkward")
+    count = 30
+    ids = [f"{EVIL[i % 3]}{i}" for i in range(count)]
+    nodes = {
+        "id": ids,
+        "<i>size</i>": [float(i % 7) for i in range(count)],
+        "kind": [EVIL[i % 2] for i in range(count)],
+        "label": [(*EVIL[:2], "=1+1")[i % 3] for i in range(count)],
+    }
+    pl.DataFrame(nodes).write_csv(folder / "<b>nodes.csv")
+    ring = {"source": ids, "target": [ids[(i + 1) % count] for i in range(count)]}
+    pl.DataFrame(ring).write_csv(folder / "edges.csv")
+    options = {"edges": str(folder / "edges.csv"), "target": "label", "directed": False}
+    return fitted(str(folder / "<b>nodes.csv"), folder / "<u>run", **options).folder

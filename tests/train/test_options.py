@@ -1,0 +1,51 @@
+"""Options of training that change what is learned: frozen actions, a price on edges, dropped edges."""
+
+import pytest
+import torch
+
+from cognn import fit
+from cognn.train.build import build_model
+from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig
+from tests.train.conftest import make_dataset
+
+TINY = {"hidden_channels": 8, "num_layers": 2, "batch_size": 8, "splits": "0"}
+
+
+def test_frozen_actions_stay_as_they_were_drawn_and_the_rest_learns(tmp_path) -> None:
+    dataset = make_dataset("node", "multiclass")
+    trained, frozen = (fit(dataset, out=tmp_path / str(i), epochs=3, freeze_actions=i == 1, **TINY) for i in (0, 1))
+    torch.manual_seed(0)
+    start = build_model(frozen.config.model, dataset).state_dict()
+    moved = {key: not torch.equal(start[key], value) for key, value in frozen.model(0).state_dict().items()}
+    acts = {key for key in moved if key.startswith(("action_network", "temperature"))}
+    assert acts
+    assert not any(moved[key] for key in acts)
+    assert moved["encoder.weight"]
+    assert any(not torch.equal(start[key], trained.model(0).state_dict()[key]) for key in acts)
+
+
+def test_a_price_on_edges_makes_nodes_keep_fewer(tmp_path) -> None:
+    dataset = make_dataset("node", "multiclass")
+    kept = []
+    for price in (0.0, 10.0):
+        fitted = fit(dataset, out=tmp_path / str(price), epochs=60, edge_price=price, lr=3e-2, **TINY)
+        model = fitted.model(0).train()
+        _, trace = model(dataset.x, dataset.graphs[0], return_trace=True)
+        kept.append(float(trace.expected_kept().mean().detach()))
+    assert kept[1] < kept[0] - 0.2
+
+
+@pytest.mark.parametrize("model", ["cognn", "gat"])
+def test_dropped_edges_change_what_is_learned_but_not_how_it_is_scored(model: str, tmp_path) -> None:
+    dataset = make_dataset("graph", "multiclass", edges=True)
+    runs = [fit(dataset, out=tmp_path / str(p), epochs=2, model=model, drop_edge=p, **TINY) for p in (0.0, 0.5)]
+    weights = [run.model(0).state_dict() for run in runs]
+    assert any(not torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+
+
+def test_options_for_actions_are_refused_without_actions() -> None:
+    for wrong in ({"edge_price": 1.0}, {"freeze_actions": True}):
+        with pytest.raises(ConfigError, match="this one has no actions"):
+            Config(model=ModelConfig(action="none"), train=TrainConfig(**wrong)).check()
+    with pytest.raises(ConfigError, match=r"drop_edge: expected 0 or more and below 1, got 1\.0"):
+        Config(train=TrainConfig(drop_edge=1.0)).check()
