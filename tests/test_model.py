@@ -393,3 +393,14 @@ def test_a_bias_toward_standard_moves_the_probabilities_and_adds_no_parameter(sp
     )
     with pytest.raises(ValueError, match="standard_bias: expected a finite number, got nan"):
         CoGNN(3, 8, 2, 2, standard_bias=float("nan"))
+
+
+def test_input_dropout_drops_features_in_training_only() -> None:
+    torch.manual_seed(0)
+    model = CoGNN(40, 8, 2, 1, action=None, dropout=0.0, input_dropout=0.5)
+    x, edge_index = torch.ones(30, 40), torch.zeros(2, 0, dtype=torch.long)
+    assert not torch.allclose(model(x, edge_index)[0], model(x, edge_index)[1])
+    model.eval()
+    torch.testing.assert_close(model(x, edge_index)[0], model(x, edge_index)[1])
+    with pytest.raises(ValueError, match="input_dropout: expected 0 <= input_dropout < 1, got 1"):
+        CoGNN(40, 8, 2, 1, input_dropout=1)

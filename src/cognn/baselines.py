@@ -50,6 +50,7 @@ class Baseline(nn.Module):
         norm: ``"layer"``, ``"batch"`` or None.
         residual: ``"identity"``, ``"linear"`` or None; ``gcnii`` has its own in place of the identity.
         dropout: Share of values dropped in training.
+        input_dropout: Share of the features themselves that are dropped in training.
         act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``; inside the layers of ``gin`` it is ReLU.
         heads: Attention heads of ``gat``, ``gat-sep``, ``gt`` and ``gt-sep``.
         pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
@@ -68,6 +69,7 @@ class Baseline(nn.Module):
         norm: Literal["layer", "batch"] | None = "layer",
         residual: Literal["identity", "linear"] | None = "identity",
         dropout: float = 0.2,
+        input_dropout: float = 0.0,
         act: str = "gelu",
         heads: int = 1,
         pool: Literal["mean", "sum", "max"] | None = None,
@@ -83,11 +85,13 @@ class Baseline(nn.Module):
         checks.one_of("residual", residual, ["identity", "linear", None])
         checks.one_of("act", act, list(ACTIVATIONS))
         checks.one_of("pool", pool, [*POOLS, None])
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout: expected 0 <= dropout < 1, got {dropout}")
+        for label, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ValueError(f"{label}: expected 0 <= {label} < 1, got {share}")
         if edge_dim is not None and edge_categories is not None:
             raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
         self.name, self.in_channels, self.dropout, self.pool = name, in_channels, dropout, pool
+        self.input_dropout = input_dropout
         self.hidden_channels, self.out_channels, self.num_layers = hidden_channels, out_channels, num_layers
         self.edge_dim, self.edge_categories = edge_dim, tuple(edge_categories) if edge_categories is not None else None
         edges = (self.edge_dim, self.edge_categories)
@@ -128,7 +132,7 @@ class Baseline(nn.Module):
             checks.graph(graph, x)
             edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
             checks.batch(batch, self.pool, graph.num_nodes)
-        h = self.encoder(x)
+        h = self.encoder(ops.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         h = first = self.act(self._drop(h))
         for block in self.blocks:
@@ -176,6 +180,7 @@ def make_baseline(
         "norm": None if config.norm == "none" else config.norm,
         "residual": None if config.residual == "none" else config.residual,
         "dropout": config.dropout,
+        "input_dropout": config.input_dropout,
         "act": config.act,
         "pool": config.pool if level == "graph" else None,
         "decoder_layers": config.decoder_layers,
@@ -189,6 +194,7 @@ def make_baseline(
 
 
 _ONLY_COGNN = ("env", "action", "action_channels", "action_layers", "action_space", "temperature", "tau0", "mean_over")
+_ONLY_COGNN += ("standard_bias",)
 
 
 def _check_config(name: str, config: "ModelConfig", has_order: bool, has_heads: bool) -> None:

@@ -98,6 +98,15 @@ class Graph:
         out._loopless = None if self._loopless is None else self._loopless.to(device)
         return out
 
+    def components(self) -> Tensor:
+        """The connected component of every node ``(N,)``, directions ignored."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        n, parts = self.num_nodes, (self.ones, self.in_sender, self.in_ptr)
+        matrix = csr_array(tuple(part.cpu().numpy() for part in parts), shape=(n, n))
+        return torch.from_numpy(connected_components(matrix, directed=False)[1]).long().to(self.device)
+
     def subgraph(self, keep: Tensor) -> "Graph":
         """The graph of some edges, all nodes staying: ``keep`` is a bool for each column of ``edge_index``; no sort."""
         with torch.inference_mode(False):

@@ -135,6 +135,7 @@ class CoGNN(nn.Module):
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
         standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
+        input_dropout: Share of the features themselves that are dropped in training; helps with sparse ones.
     """
 
     def __init__(
@@ -161,6 +162,7 @@ class CoGNN(nn.Module):
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
         standard_bias: float = 0.0,
+        input_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -170,8 +172,9 @@ class CoGNN(nn.Module):
         checks.one_of("residual", residual, ["identity", "linear", None])
         checks.one_of("act", act, list(ACTIVATIONS))
         checks.one_of("pool", pool, [*POOLS, None])
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout: expected 0 <= dropout < 1, got {dropout}")
+        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
+            if not 0 <= share < 1:
+                raise ValueError(f"{name}: expected 0 <= {name} < 1, got {share}")
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
         if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
@@ -190,6 +193,7 @@ class CoGNN(nn.Module):
                     checks.at_least(name, size, 1)
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
+        self.input_dropout = input_dropout
         self.edge_dim = edge_dim
         self.edge_categories = tuple(edge_categories) if edge_categories is not None else None
         edges = (self.edge_dim, self.edge_categories)
@@ -276,7 +280,7 @@ class CoGNN(nn.Module):
     ) -> tuple[Tensor, list[Decision | None], list[Tensor | None]]:
         decisions: list[Decision | None] = []
         logits: list[Tensor | None] = []
-        h = self.encoder(x)
+        h = self.encoder(ops.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         h = self.act(self._drop(h))
         for index, layer in enumerate(self.layers):

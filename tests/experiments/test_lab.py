@@ -4,12 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from cognn import Graph
 from cognn.cli import main
+from cognn.data.catalogue import ENTRIES
+from cognn.data.dataset import Dataset, Task
 from cognn.experiments import EXPERIMENTS, experiment, recipes
 from cognn.experiments.lab import BUDGETS, Cell, Lab, Plan
 from cognn.experiments.tables import document, fill, write_document
 from cognn.experiments.verdict import Published
+from cognn.train.build import build_model
 from cognn.train.config import ConfigError
 from cognn.train.errors import Interrupted, RunError
 from cognn.train.fit import make_config
@@ -151,3 +156,19 @@ def test_every_cell_of_a_table_has_its_recipe(name: str) -> None:
             assert config.data.dataset == dataset
             if model.startswith("Co-GNN"):
                 assert f"Co-GNN({config.model.action}, {config.model.env})" == model
+
+
+@pytest.mark.parametrize("file", sorted(recipes.FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_recipe_builds_its_model(file: Path) -> None:
+    config = recipes.load(file)
+    entry = ENTRIES[config.data.dataset]
+    outputs = 1 if entry.kind == "binary" else 5
+    small = Dataset(
+        config.data.dataset,
+        Task(entry.level, entry.kind, outputs, entry.metric),
+        torch.randn(4, 3),
+        torch.zeros(4) if entry.kind == "binary" else torch.zeros(4, outputs),
+        [Graph(torch.tensor([[0, 1], [1, 0]]), 4)],
+        [],
+    )
+    build_model(config.model, small)

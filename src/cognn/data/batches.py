@@ -83,7 +83,7 @@ class _Cut:
             "out_ptr": _pointers(self.out_degree[nodes]),
             "out_receiver": g.out_receiver[edges] + to_nodes,
             "out_slot": g.out_slot[edges] + to_slots,
-            "ones": g.ones[: len(edges)],
+            "ones": g.ones.new_ones(len(edges)),  # an item may be taken twice, so there may be more than in all
         }
         return Graph._derived(tensors, len(nodes))
 

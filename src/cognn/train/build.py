@@ -66,6 +66,7 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
                 norm_first=config.norm_first,
                 residual=None if config.residual == "none" else config.residual,
                 dropout=config.dropout,
+                input_dropout=config.input_dropout,
                 act=config.act,
                 pool=pool,
                 decoder_layers=config.decoder_layers,

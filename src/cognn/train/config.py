@@ -93,6 +93,8 @@ class ModelConfig:
     """Skip connection."""
     dropout: float = 0.2
     """Share of values dropped in training."""
+    input_dropout: float = 0.0
+    """Share of the features themselves that are dropped in training; helps with sparse ones."""
     act: str = "gelu"
     """Activation: gelu relu elu leaky_relu silu tanh."""
     pool: Literal["mean", "sum", "max"] = "mean"
@@ -167,7 +169,7 @@ class Config:
         _at_least(1, epochs=t.epochs, step_size=t.step_size, eval_every=t.eval_every, batch_size=t.batch_size)
         _at_least(1, devices=t.devices)
         _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
-        _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0, dropout=m.dropout)
+        _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0)
         if not t.lr > 0:
             raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
         for name, value in (("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
@@ -177,8 +179,9 @@ class Config:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
         if (t.edge_price or t.freeze_actions) and (m.model != "cognn" or m.action == "none"):
             raise ConfigError("edge_price, freeze_actions: are for a model whose nodes act; this one has no actions")
-        if not m.dropout < 1:
-            raise ConfigError(f"dropout: expected a number below 1, got {m.dropout}")
+        for name, value in (("dropout", m.dropout), ("input_dropout", m.input_dropout)):
+            if not 0 <= value < 1:
+                raise ConfigError(f"{name}: expected 0 or more and below 1, got {value}")
         if t.warmup_epochs >= t.epochs and t.warmup_epochs:
             raise ConfigError(f"warmup_epochs: expected fewer than epochs={t.epochs}, got {t.warmup_epochs}")
         if m.temperature != "learned":

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from cognn.data.batches import Batch, Batches
 from cognn.data.dataset import Dataset
+from cognn.graph import Graph
 from cognn.train.build import cooperative
 from cognn.train.config import TrainConfig
 
@@ -25,7 +26,7 @@ class Share(NamedTuple):
 
 
 class Items:
-    """The dataset as batches: the whole graph for node tasks, mini-batches for graph tasks."""
+    """The dataset as batches: one graph for node tasks, mini-batches for graph tasks."""
 
     def __init__(
         self, dataset: Dataset, batch_size: int, device: torch.device, dtype: torch.dtype = torch.float32
@@ -36,6 +37,7 @@ class Items:
         self.device, self.batch_size = device, batch_size
         self.y, self.num_items = dataset.y.to(device), dataset.num_items
         self.whole: Batch | None = None
+        self.trained: tuple[Tensor, Share] | None = None
         if dataset.task.level == "node":
             attr = None if dataset.edge_attr is None else dataset.edge_attr.to(device)
             everything = torch.arange(dataset.num_nodes, device=device)
@@ -47,7 +49,9 @@ class Items:
     def training(self, items: Tensor, fabric: Fabric | None = None) -> Iterator[Share | None]:
         """Mini-batches to train on, of each the share of this process; None where it has none."""
         if self.whole is not None:
-            yield Share(self.whole, items, 1.0)
+            if self.trained is None or not torch.equal(self.trained[0], items):
+                self.trained = (items, _within(self.whole, items))
+            yield self.trained[1]
             return
         order, rank, processes = torch.randperm(len(items)), 0, 1
         if fabric is not None and fabric.world_size > 1:
@@ -67,6 +71,24 @@ class Items:
     def _take(self, items: Tensor) -> Batch:
         x, graph, attr, _ = self.batches.take(items.cpu())
         return Batch(x.to(self.device), graph.to(self.device), None if attr is None else attr.to(self.device), items)
+
+
+def _within(whole: Batch, items: Tensor) -> Share:
+    """The connected components that hold ``items``: the rest of the graph cannot touch their outputs.
+
+    On a graph in one piece that is all of it; on a forest, a model never even sees the trees that it is tested on.
+    """
+    label = whole.graph.components()
+    inside = torch.zeros(int(label.max()) + 1 if len(label) else 0, dtype=torch.bool, device=label.device)
+    inside[label[items]] = True
+    keep = inside[label]
+    if bool(keep.all()):
+        return Share(whole, items, 1.0)
+    number, nodes, edge_index = keep.cumsum(0) - 1, keep.nonzero().flatten(), whole.graph.edge_index
+    edges = keep[edge_index[0]]
+    attr = None if whole.edge_attr is None else whole.edge_attr[edges]
+    graph = Graph.owning(number[edge_index[:, edges]], len(nodes))
+    return Share(Batch(whole.x[nodes], graph, attr, nodes), number[items], 1.0)
 
 
 def thinned(batch: Batch, share: float) -> Batch:
