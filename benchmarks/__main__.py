@@ -5,14 +5,14 @@ stays, as long as it comes from the same machine and versions.
 """
 
 import os
-import platform
 import re
 import resource
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
+
+from cognn.experiments.provenance import hardware, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "results" / "benchmarks.md"
@@ -27,21 +27,19 @@ BENCHMARKS = (
     "import_time",
     "read_parquet",
     "check_files",
+    "report_page",
 )
 
 
 def machine() -> str:
     """The head of the report: where, and with what."""
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
-    cpu = found[1] if found else platform.processor() or platform.machine()
+    named = ", ".join(f"{name} {number}" for name, number in versions().items())
     threads = os.environ.get("OMP_NUM_THREADS", os.cpu_count())
-    packages = ", ".join(f"{name} {version(name)}" for name in ("cognn", "torch", "torch_geometric"))
     return (
         "# Benchmarks\n\n"
         "Written by `make bench`. Ratios are measured in one interleaved run, best of several.\n\n"
-        f"- Machine: {cpu}, {os.cpu_count()} cores, {threads} threads, {platform.system()}\n"
-        f"- Versions: Python {platform.python_version()}, {packages}\n"
+        f"- Machine: {hardware()}, {threads} threads\n"
+        f"- Versions: {named}\n"
     )
 
 
@@ -94,12 +92,16 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"{unknown[0]}: no such benchmark; known are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
-    fresh = {name: run(name) for name in names or BENCHMARKS}
-    head = machine()
-    sections = kept(head) | {name: section for name, section in fresh.items() if section is not None}
+    head, failed = machine(), False
     REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text("\n".join([head, *(sections[name] for name in BENCHMARKS if name in sections)]))
-    return int(None in fresh.values())
+    for name in names or BENCHMARKS:
+        section = run(name)
+        if section is None:
+            failed = True
+            continue
+        sections = kept(head) | {name: section}
+        REPORT.write_text("\n".join([head, *(sections[name] for name in BENCHMARKS if name in sections)]))
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -193,8 +193,19 @@ def make_baseline(
     return Baseline(name, *sizes, heads=config.heads, **shared)
 
 
-_ONLY_COGNN = ("env", "action", "action_channels", "action_layers", "action_space", "temperature", "tau0", "mean_over")
-_ONLY_COGNN += ("standard_bias",)
+_ONLY_COGNN = tuple(
+    [
+        "env",
+        "action",
+        "action_channels",
+        "action_layers",
+        "action_space",
+        "temperature",
+        "tau0",
+        "mean_over",
+        "standard_bias",
+    ]
+)
 
 
 def _check_config(name: str, config: "ModelConfig", has_order: bool, has_heads: bool) -> None:

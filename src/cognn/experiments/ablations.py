@@ -5,7 +5,7 @@ the comparisons are paired: a t-test over the differences from split to split.
 """
 
 from dataclasses import replace
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +14,7 @@ from cognn.experiments.lab import Cell, Lab, Plan
 from cognn.experiments.recipes import recipe
 from cognn.experiments.tables import PERCENT, WORDS, number
 from cognn.experiments.verdict import compare_paired
+from cognn.report.figures import beside
 from cognn.train import metrics
 from cognn.train.config import Config
 from cognn.train.items import Items, outputs
@@ -86,6 +87,9 @@ def run(lab: Lab) -> None:
         lab.facts[f"{dataset}: what {subject.model} gains over each variant, paired over the same splits"] = [
             _row(runs[subject.model], theirs, name) for name, theirs in runs.items() if name != subject.model
         ]
+        rows = {name: [_spread(theirs)] for name, theirs in runs.items()}
+        metric = runs[subject.model][0]["metric"].replace("_", " ")
+        lab.figure(beside(rows, (f"test {metric}",), f"test {metric}", dataset), dataset)
         lab.facts[f"{dataset}: how the actions are scored"] = _scoring(lab, whole)
         share = f"They keep {kept:.1%} of the edges, over all layers."
         lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"
@@ -126,6 +130,11 @@ def _row(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], name: str) ->
     row: dict[str, Any] = {"variant": name, "full": number(mean(a), metric), "variant's": number(mean(b), metric)}
     row |= {"gain": _gap(mean(a) - mean(b), metric), "full is": WORDS[result.verdict]}
     return row | {"p": None if result.p is None else f"{result.p:.2g}", "splits": len(a)}
+
+
+def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:
+    scores = [run["test"] for run in runs]
+    return mean(scores), stdev(scores) if len(scores) > 1 else None
 
 
 def _kept(lab: Lab, cell: Cell, seeds: int) -> float:

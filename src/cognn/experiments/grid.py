@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cognn.experiments.lab import Cell, Lab
+from cognn.experiments.lab import Cell, Lab, summarise
 from cognn.experiments.published import Table
 from cognn.experiments.recipes import recipe
 
@@ -14,3 +14,17 @@ def run_table(lab: Lab, datasets: Iterable[str], models: Iterable[str], publishe
         for model in names:
             paper = published.get(dataset, {}).get(model)
             lab.train(Cell(dataset, model, recipe(lab.name, dataset, model), paper, seeds))
+        draw(lab, dataset)
+
+
+def draw(lab: Lab, dataset: str) -> None:
+    """Ours and the paper's side by side."""
+    from cognn.report.figures import beside
+
+    cells = [row for row in summarise(lab.runs) if row["dataset"] == dataset]
+    rows = {}
+    for row in cells:
+        paper = row["paper"]
+        rows[row["model"]] = [(row["mean"], row["std"]), None if paper is None else (paper["mean"], paper["std"])]
+    if rows:
+        lab.figure(beside(rows, ("ours", "paper"), f"test {cells[0]['metric'].replace('_', ' ')}", dataset), dataset)

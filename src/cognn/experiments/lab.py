@@ -9,11 +9,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
+from cognn.data.dataset import Dataset
 from cognn.experiments import provenance
 from cognn.experiments.recipes import slug
 from cognn.experiments.verdict import Published, compare
 from cognn.train.checkpoint import write
-from cognn.train.config import Config, ConfigError
+from cognn.train.config import Config, ConfigError, DataConfig
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, open_run
 from cognn.train.run import Report, begin, parse_splits, run_config, train
@@ -92,6 +93,7 @@ class Lab:
     """What an experiment finds beside its runs, by name: into the record as ``facts``."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
+    _loaded: tuple[DataConfig, Dataset] | None = None
 
     def __post_init__(self) -> None:
         """Take over what the record holds already."""
@@ -132,11 +134,12 @@ class Lab:
             folder = self.folder(cell, seed)
             self.say(f"{self.name}: {cell.model} on {cell.dataset}" + (f", seed {seed}" if cell.seeds > 1 else ""))
             self._begin(config, folder)
+            dataset = self._load(config.data)
             if self.watching is None:
-                summary = train(folder, self.jobs)
+                summary = train(folder, self.jobs, dataset=dataset)
             else:
                 with self.watching(config) as report:
-                    summary = train(folder, self.jobs, report)
+                    summary = train(folder, self.jobs, report, dataset)
             found += [self._entry(cell, config, result) for result in summary["splits"]]
             self._enter(cell, config, found)
         return found
@@ -158,7 +161,7 @@ class Lab:
             options.eval_every = min(options.eval_every, self.plan.epochs)
             options.epochs = self.plan.epochs
         if self.splits or self.plan.splits is not None:
-            available = len(load_data(data).splits)
+            available = len(self._load(data).splits)
             chosen = parse_splits(self.splits or data.splits, available)
             if not self.splits:
                 chosen = chosen[: self.plan.splits]
@@ -166,9 +169,16 @@ class Lab:
         options.seed += seed
         return Config(data, model, options)
 
+    def _load(self, data: DataConfig) -> Dataset:
+        """The dataset; the last one is kept, because the next cell is often on the same."""
+        key = replace(data, splits="")
+        if self._loaded is None or self._loaded[0] != key:
+            self._loaded = (key, load_data(data))
+        return self._loaded[1]
+
     def _begin(self, config: Config, folder: Path) -> None:
         if not (folder / "config.toml").exists():
-            begin(config, folder, load_data(config.data))
+            begin(config, folder, self._load(config.data))
             return
         known = run_config(folder)
         before, now = (replace(c.data, splits="") for c in (known, config))

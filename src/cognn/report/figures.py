@@ -236,6 +236,33 @@ def _cells(axes: Axes, board: Board, place: Any, near: Any, reaches: Any, node: 
         axes.text(place[cell, 0], place[cell, 1], SHOWN[board.shows[cell]], **text)
 
 
+def beside(
+    rows: Mapping[str, Sequence[tuple[float, float | None] | None]], names: Sequence[str], x_label: str, title: str = ""
+) -> Figure:
+    """Scores side by side, such as ours and the paper's: a line per row, a mark per name, bars for the spread.
+
+    Args:
+        rows: Row to a ``(mean, spread)`` for each of ``names``, None where it has none.
+        names: What is compared.
+        x_label: What is scored.
+        title: Title.
+    """
+    figure, axes = canvas(title, height=0.9 + 0.3 * len(rows))
+    step = 0.36 / max(len(names) - 1, 1)
+    for index, name in enumerate(names):
+        found = [(place, row[index]) for place, row in enumerate(rows.values())]
+        points = [(place + index * step - 0.18, *score) for place, score in found if score is not None]
+        if points:
+            y, x, spread = zip(*points, strict=True)
+            bars = [0.0 if value is None else value for value in spread]
+            look: dict[str, Any] = {"color": series(index), "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
+            axes.errorbar(x, y, xerr=bars, label=name, linestyle="none", capsize=2, linewidth=1, **look)
+    axes.set_yticks(range(len(rows)), list(rows), fontsize=8)
+    axes.invert_yaxis()
+    _finish(axes, x_label, "", len(names) > 1)
+    return figure
+
+
 def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None:
     """All lines as one path and all arrowheads as another: a path per edge would make files of many megabytes."""
     key = ends.min(0) * len(place) + ends.max(0)
