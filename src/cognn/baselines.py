@@ -193,18 +193,16 @@ def make_baseline(
     return Baseline(name, *sizes, heads=config.heads, **shared)
 
 
-_ONLY_COGNN = tuple(
-    [
-        "env",
-        "action",
-        "action_channels",
-        "action_layers",
-        "action_space",
-        "temperature",
-        "tau0",
-        "mean_over",
-        "standard_bias",
-    ]
+_ONLY_COGNN = (
+    "env",
+    "action",
+    "action_channels",
+    "action_layers",
+    "action_space",
+    "temperature",
+    "tau0",
+    "mean_over",
+    "standard_bias",
 )
 
 
