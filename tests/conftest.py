@@ -1,5 +1,6 @@
 """Random graphs of every awkward kind, and the dense picture of them."""
 
+import os
 from typing import NamedTuple
 
 import torch
@@ -7,8 +8,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-# Nine nodes need no second core, and two test runs side by side would only fight for it.
+# Nine nodes need no second core, and tests side by side would only fight for it; commands that they start neither.
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # One example can meet a cold cache or a busy machine; speed is for benchmarks/, not for tests.
 settings.register_profile(
