@@ -11,7 +11,7 @@ demo: $(READY)
 	$(BIN)/python -m cognn.demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

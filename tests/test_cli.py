@@ -62,7 +62,9 @@ def test_jobs_train_splits_side_by_side(tmp_path) -> None:
         (["train", "coraa"], "did you mean cora"),
         (["train", "cycles", "--epochs", "0"], "epochs: expected 1 or more, got 0"),
         (["train", "cycles", "--env", "sage"], "env: unknown layer 'sage'; known are sum, mean, gcn, gin, gat"),
-        (["train", "cycles", "--model", "gnn"], "gnn"),
+        (["train", "cycles", "--model", "gnn"], "model: expected one of 'cognn', 'mlp'"),
+        (["train", "cycles", "--dataset", "cora"], "dataset: both 'cycles' and 'cora' are given; leave one out"),
+        (["train", "none.csv"], "none.csv: no such file"),
         (["train", "cycles", "--splits", "7"], "splits: the dataset has splits 0 to 0, got '7'"),
         (["train", "cycles", "--jobs", "0"], "jobs: expected 1 or more, got 0"),
         (["train", "cycles", "--epochs", "few"], "--epochs: invalid literal for int() with base 10: 'few'"),
@@ -93,6 +95,19 @@ def test_what_a_user_can_cause_is_one_line_and_exit_code_2(words: list[str], mes
     assert message in shown
     assert "\n" not in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("typo", ["--env cgn", "--action nnoe", "--act geluu", "--model gnn", "--accelerator tqu"])
+def test_a_typo_leaves_no_folder_that_blocks_the_next_try(typo: str, tmp_path: Path) -> None:
+    assert main(["train", "cycles", *typo.split(), "--out", str(tmp_path / "run")]) == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dataset_that_is_named_by_option_wins_over_the_recipe(tmp_path: Path, capsys) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[data]\ndataset = "cycles"\n', encoding="utf-8")
+    assert main(["train", "--recipe", str(recipe), "--dataset", "coraa"]) == 2
+    assert "'coraa' is not known" in capsys.readouterr().err
 
 
 def test_what_takes_long_is_told_unless_quiet(monkeypatch: pytest.MonkeyPatch, capsys) -> None:

@@ -159,7 +159,12 @@ def train(arguments: list[str]) -> int:
         raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
     folder, dataset = options.resume, None
     if folder is None:
-        options.data.dataset = options.dataset or options.data.dataset
+        if "dataset" not in given(arguments):
+            options.data.dataset = options.dataset or options.data.dataset
+        elif options.dataset not in (default.dataset, options.data.dataset):
+            raise ConfigError(
+                f"dataset: both {options.dataset!r} and {options.data.dataset!r} are given; leave one out"
+            )
         config = Config(options.data, options.model, options.train)
         config.check()
         dataset = load_data(config.data)

@@ -214,6 +214,11 @@ def test_columns_that_cannot_be_features(tmp_path: Path) -> None:
     refused(tables(tmp_path, "id,a,y\n0,1e308,0\n1,-1e308,1\n2,3,1\n", "source,target\n"), "'a'", "too large")
 
 
+def test_options_name_columns_that_are_there(tmp_path: Path) -> None:
+    for option in ("ignore", "categorical"):
+        refused(tables(tmp_path, **{option: "age,colour"}), f"{option}: no column 'colour'")
+
+
 def test_unknown_and_repeated_ids(tmp_path: Path) -> None:
     refused(tables(tmp_path, edges=EDGES + "n3,zed,x\nn4,n99,y\n"), "edges.csv", "'target', row 21", "'zed'", "21, 22")
     refused(tables(tmp_path, edges=EDGES + ",n1,x\n"), "'source', row 21", "no id")
@@ -239,7 +244,9 @@ def test_malformed_csv(tmp_path: Path, nodes: str, words: list[str]) -> None:
 
 def test_files_that_are_not_there_or_something_else(tmp_path: Path) -> None:
     refused(DataConfig(dataset=str(tmp_path)), "nodes.csv")
-    refused(DataConfig(dataset="nodes.csv"), "--edges")
+    refused(DataConfig(dataset="lost.csv"), "lost.csv", "no such file")
+    refused(DataConfig(dataset=str(tables(tmp_path).dataset + "/nodes.csv")), "--edges")
+    (tmp_path / "edges.csv").unlink()
     refused(DataConfig(dataset="lost.csv", edges="e.csv"), "lost.csv", "no such file")
     refused(DataConfig(dataset="table.xlsx", edges="e.csv"), "table.xlsx", ".parquet")
     refused(DataConfig(dataset="\0.csv", edges="e.csv"), ".csv")

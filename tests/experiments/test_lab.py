@@ -172,3 +172,10 @@ def test_every_recipe_builds_its_model(file: Path) -> None:
         [],
     )
     build_model(config.model, small)
+
+
+def test_the_tables_of_the_readme_are_those_of_the_records() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "README.md").read_text(encoding="utf-8")
+    assert "<!-- results: " in text
+    assert fill(text, root / "results") == text, "run: cognn reproduce --readme README.md"

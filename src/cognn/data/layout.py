@@ -67,9 +67,10 @@ def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
             raise DataError(f"{path}: expected nodes.csv or nodes.parquet in this folder, and edges beside it")
     else:
         nodes = path
+    node_table = open_table(nodes)
     if not edges:
         raise DataError(f"{path}: a node table needs its edge table; give it with --edges")
-    tables = Tables(open_table(nodes).load(), open_table(edges), open_table(graphs).load() if graphs else None)
+    tables = Tables(node_table.load(), open_table(edges), open_table(graphs).load() if graphs else None)
     if not tables.nodes.num_rows:
         raise DataError(f"{tables.nodes.name}: has no rows; a graph needs at least one node")
     return tables
@@ -86,9 +87,10 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     items = tables.graphs or nodes
     roles.ignored = split_names(config.ignore)
     known = {*nodes.columns, *edges.columns, *items.columns}
-    unknown = [name for name in roles.ignored if name not in known]
-    if unknown:
-        raise DataError(f"ignore: no column {unknown[0]!r} in {nodes.name} or {edges.name}")
+    for option, names in (("ignore", roles.ignored), ("categorical", split_names(config.categorical))):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise DataError(f"{option}: no column {unknown[0]!r} in {nodes.name} or {edges.name}")
     roles.targets = split_names(config.target)
     items.require(*roles.targets)
     roles.targets = roles.targets or [name for name in TARGET_NAMES if name in items.columns][:1]

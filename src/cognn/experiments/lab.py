@@ -155,7 +155,7 @@ class Lab:
 
     def _config(self, cell: Cell, seed: int) -> Config:
         data, model, options = (replace(part) for part in vars(cell.config).values())
-        data.dataset = data.dataset or cell.dataset
+        data.dataset = cell.dataset  # a recipe may serve another dataset of the same kind
         if self.plan.epochs is not None and options.epochs > self.plan.epochs:
             options.warmup_epochs = options.warmup_epochs * self.plan.epochs // options.epochs
             options.eval_every = min(options.eval_every, self.plan.epochs)

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cognn import checks
 from cognn.data.dataset import Dataset
 from cognn.graph import Graph
 from cognn.model import CoGNN
@@ -73,8 +74,9 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
                 **edges,
             )
         else:
-            from cognn.baselines import make_baseline
+            from cognn.baselines import BASELINES, make_baseline
 
+            checks.one_of("model", config.model, ["cognn", *BASELINES])
             model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, **edges)
     except (ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None

@@ -49,7 +49,15 @@ def read_json(path: Path) -> Any:
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Write named tensors and the facts about them as one safetensors file."""
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    write(path, save(plain, {"format": FORMAT, "facts": json.dumps(facts)}))
+    write(path, _ordered(save(plain, {"format": FORMAT, "facts": json.dumps(facts)})))
+
+
+def _ordered(content: bytes) -> bytes:
+    """A safetensors file with its header in alphabetical order, which the library itself leaves to chance."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # the tensors stay aligned
+    return len(header).to_bytes(8, "little") + header + content[start:]
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -13,9 +13,10 @@ import torch
 from lightning_fabric.plugins.environments.lightning import find_free_network_port
 
 from cognn.data.dataset import Dataset
+from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint, read_json, write, write_json
 from cognn.train.config import Config, ConfigError, load
-from cognn.train.devices import RANK
+from cognn.train.devices import RANK, make_fabric
 from cognn.train.errors import RunError
 from cognn.train.loop import Epoch, train_split
 from cognn.train.sources import MEMORY, load_data
@@ -54,6 +55,10 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
     if (out / "config.toml").exists():
         raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
+    with torch.device("meta"):  # a name that the network refuses must not leave a folder that blocks the next try
+        build_model(config.model, dataset)
+    if config.train.devices == 1:
+        make_fabric(config.train)
     write(out / "config.toml", config.to_toml().encode())
     if dataset.schema is not None:
         write(out / "schema.json", dataset.schema.to_json().encode())

@@ -95,7 +95,7 @@ def alone(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".study.lock", timeout=0):
             for left in folder.glob(".worker-*.lock"):  # it stops once it sees that it is an orphan
-                with FileLock(left, timeout=30):
+                with FileLock(left, timeout=120):
                     pass
             yield
     except Timeout as error:
