@@ -226,7 +226,7 @@ def test_spaces_are_valid_for_every_dataset() -> None:
         ("lr = [0.1, 0.1]", "different values"),
         ("lr = [0.1, 'much']", "train.lr: expected float"),
         ("norm = ['layer', 'loud']", "expected one of layer"),
-        ("dropout = [0.5, 1.5]", "dropout: expected a number below 1"),
+        ("dropout = [0.5, 1.5]", "dropout: expected 0 or more and below 1"),
     ],
 )
 def test_bad_spaces_are_refused(text: str, message: str, tmp_path: Path) -> None:
