@@ -28,7 +28,7 @@ def table(rows: list[tuple[str, str]]) -> bytes:
     writer.writerow(["", "smiles", "peptide_seq", "labels", "identifier"])
     for number, (smiles, labels) in enumerate(rows):
         writer.writerow([number, smiles, "", labels, number])
-    return gzip.compress(text.getvalue().encode())
+    return gzip.compress(text.getvalue().encode(), mtime=0)
 
 
 def labels(*on: int) -> str:
@@ -107,14 +107,15 @@ def test_what_is_no_molecule_is_named(small):
     [
         b"",
         b"not gzip",
-        gzip.compress(b"\xff\xfe"),
-        gzip.compress(b""),
-        gzip.compress(b"a,b\n1,2\n"),
+        gzip.compress(b"\xff\xfe", mtime=0),
+        gzip.compress(b"", mtime=0),
+        gzip.compress(b"a,b\n1,2\n", mtime=0),
         table([(GLYCINE, labels())])[:60],
         table([(GLYCINE, "[1, 0]")]),
         table([(GLYCINE, str([2] * 10))]),
         table([(GLYCINE, "__import__('os').abort()")]),
     ],
+    ids=["empty", "text", "bytes", "nothing", "columns", "cut", "short", "range", "code"],
 )
 def test_damaged_tables_are_one_line(small, content):
     (small / peptides_files.TABLE).write_bytes(content)
