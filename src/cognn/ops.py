@@ -57,7 +57,7 @@ def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Ten
         if x.shape[-1] in widths:
             try:  # nothing is asked that the product asks itself: for a small graph, questions are what it costs
                 return _addmm(_NOTHING, matrix, x, beta=0)
-            except (RuntimeError, NotImplementedError):
+            except RuntimeError:
                 pass  # another type, shape or device, or autocast: the long way knows them
     return heard(graph, x, None, weight)
 
