@@ -56,8 +56,8 @@ def main() -> None:
     worst = float("inf")
     for label, graph, rounds in (
         ("grid", grid(), 15),
-        ("tolokers-like", tolokers_like(), 7),
-        ("32 graphs of 30", small_graphs(), 25),
+        ("tolokers-like", tolokers_like(), 15),
+        ("32 graphs of 30", small_graphs(), 40),
     ):
         ways = products(*graph)
         for width in WIDTHS:

@@ -8,6 +8,9 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from cognn.sorting import index_type, sort_edges
 
+# A graph of fewer edges is tiny: what its products cost is less the work than the way to it (cognn.ops).
+TINY = 10_000
+
 _TENSORS = (
     "edge_index",
     "in_ptr",
@@ -45,6 +48,7 @@ class Graph:
     num_nodes: int
     batch: Tensor | None  # (N,) the graph of every node, if this is a batch
     num_graphs: int
+    tiny: bool
     adjacency: tuple[Tensor, Tensor, range] | None  # kept here by cognn.ops
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
@@ -68,6 +72,7 @@ class Graph:
         self.edge_index = edge_index
         self.__dict__.update(sort_edges(edge_index, num_nodes)._asdict())
         self.ones = torch.ones(edge_index.size(1), device=edge_index.device)
+        self.tiny = self.ones.numel() < TINY
         self._loopless = self._without_loops()
 
     @property
@@ -168,6 +173,7 @@ class Graph:
         out = Graph.__new__(Graph)
         out.__dict__.update(tensors)
         out.num_nodes, out.batch, out.num_graphs, out._loopless, out.adjacency = num_nodes, None, 1, None, None
+        out.tiny = out.ones.numel() < TINY
         return out
 
     def _without_loops(self) -> "Graph | None":

@@ -15,17 +15,21 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.compiler import is_compiling
 
+from cognn.graph import TINY
+
 if TYPE_CHECKING:
     from cognn.actions import Gates
     from cognn.graph import Graph
 
-# Up to this width the CSR product is the faster kernel on a CPU, beyond it the embedding bag (benchmarks/spmm.py).
+# Up to this width the CSR product is the faster kernel on a CPU, beyond it, and for a tiny graph, the embedding bag
+# (benchmarks/spmm.py).
 NARROW = 8
 
 with warnings.catch_warnings():  # PyTorch says once per process that CSR tensors are in beta: let it be now, unheard
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.long), torch.tensor([]), (1, 1))
 
+_bag = torch._embedding_bag_forward_only  # a third of the dispatch of torch.ops.aten, and keeps nothing for a gradient
 _NOTHING = torch.zeros(1, 1)
 _addmm = torch.addmm  # of CSR matrices a shorter way to the kernel than torch.sparse.mm or @
 
@@ -52,13 +56,11 @@ def heard(
 
 def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Tensor:
     """``A @ x``, or ``A_w @ x`` with one weight per edge in the order of ``graph.in_edge``."""
-    if weight is None and not is_compiling() and graph.adjacency is not None and not x.requires_grad:
-        matrix, _, widths = graph.adjacency
-        if x.shape[-1] in widths:
-            try:  # nothing is asked that the product asks itself: for a small graph, questions are what it costs
-                return _addmm(_NOTHING, matrix, x, beta=0)
-            except RuntimeError:
-                pass  # another type, shape or device, or autocast: the long way knows them
+    if weight is None and graph.tiny and not x.requires_grad and not is_compiling():
+        try:  # nothing is asked that the product asks itself: for a tiny graph, questions are what it costs
+            return _bag(x, graph.in_sender, graph.in_ptr, include_last_offset=True)[0]
+        except RuntimeError:
+            pass  # another type, shape or device, or no edges: the long way knows them
     return heard(graph, x, None, weight)
 
 
@@ -165,7 +167,7 @@ def _transposed(graph: "Graph", weight: Tensor, transposed: bool) -> Tensor:
 
 def _times(graph: "Graph", transposed: bool, x: Tensor, weight: Tensor | None) -> Tensor:
     """``A_w @ x``, or ``A_w^T @ x``, without a gradient."""
-    quick = weight is None and not is_compiling() and x.dtype == torch.float32 and x.is_cpu and graph.num_edges
+    quick = weight is None and not graph.tiny and x.dtype == torch.float32 and x.is_cpu and not is_compiling()
     if quick and not torch.is_autocast_enabled("cpu"):  # it casts the dense operand to a type that CSR does not know
         *matrices, widths = _adjacency(graph)
         matrix = matrices[transposed]
@@ -271,10 +273,8 @@ def _adjacency(graph: "Graph") -> tuple[Tensor, Tensor, range]:
     if graph.adjacency is None:
         with torch.inference_mode(False):
             forth, back = (_csr(*_structure(graph, t), graph.ones, graph.num_nodes) for t in (False, True))
-        # Measured: one column is better a vector unless the graph is tiny; a small graph gains from CSR for longer.
-        least = 1 if graph.num_edges < 20_000 else 2
-        most = 2 * NARROW if graph.num_edges < 200_000 else NARROW
-        graph.adjacency = (forth, back, range(least, most + 1))
+        most = 2 * NARROW if graph.num_edges < 200_000 else NARROW  # measured: a small graph gains from CSR for longer
+        graph.adjacency = (forth, back, range(2, most + 1))
     return graph.adjacency
 
 
@@ -288,14 +288,13 @@ def _product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: boo
             return _product(x, ptr, index, value, weighted)
     if index.numel() == 0 or x.numel() == 0:
         return x.new_zeros((ptr.numel() - 1, *x.shape[1:]))
-    narrow = x.dim() == 1 or x.size(1) <= NARROW
+    narrow = (x.dim() == 1 or x.size(1) <= NARROW) and index.numel() >= TINY
     if x.dtype == torch.float64 or x.is_cuda or (x.dtype == torch.float32 and narrow):
         return _csr(ptr, index, value.to(x.dtype).contiguous(), x.size(0)) @ x
     if x.dim() == 1:
         return _product(x.unsqueeze(-1), ptr, index, value, weighted).squeeze(-1)
     weight = value.to(x.dtype).contiguous() if weighted else None
-    bag = torch.ops.aten._embedding_bag_forward_only.default
-    out: Tensor = bag(x.contiguous(), index, ptr, False, 0, False, weight, True)[0]
+    out: Tensor = _bag(x.contiguous(), index, ptr, False, 0, False, weight, True)[0]
     return out
 
 
