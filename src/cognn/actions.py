@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from cognn.ops import random_bits
+from cognn.ops import gumbel
 
 ActionSpace = Literal["joint", "factored"]
 ActionMode = Literal["sample", "argmax", "expected"]
@@ -102,17 +102,6 @@ def probabilities(logits: Tensor) -> Tensor:
     """Probabilities ``(N, 4)`` of the four actions under either shape of logits."""
     p = logits.softmax(-1)
     return p if p.dim() == 2 else (p[:, 0, :, None] * p[:, 1, None, :]).flatten(1)
-
-
-def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Standard Gumbel noise ``-log(-log(1 - v))`` shaped as ``like``, for ``v`` uniform on 31 bits.
-
-    The upper tail decides which action wins, so it gets the fine end of the floats: ``v`` near 0 resolves
-    probabilities down to 2^-32.  Much cheaper on a CPU than ``exponential_``.
-    """
-    bits = random_bits(like, (like.numel() + 1) // 2, generator).view(torch.int32)[: like.numel()]
-    uniform = ((bits.view(like.shape) & (2**31 - 1)).to(like.dtype) + 0.5) * 2.0**-31
-    return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
 
 
 class StraightThrough(Function):

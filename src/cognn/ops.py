@@ -216,8 +216,7 @@ class _Dropout(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, threshold: int) -> Tensor:
-        bits = random_bits(x, (x.numel() + 3) // 4).view(torch.int16)[: x.numel()].view(x.shape)
-        kept = bits.ge_(threshold - 2**15)  # 0 or 1, still two bytes a value
+        kept = _ops().kept(x, threshold) if is_compiling() else _kept(x, threshold)
         ctx.save_for_backward(kept)
         ctx.scale = 2**16 / (2**16 - threshold)
         return _scaled(x, kept, ctx.scale)
@@ -251,13 +250,17 @@ def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
     return (_ops().segment_max if is_compiling() else _segment_max)(value, ptr)
 
 
-def random_bits(like: Tensor, count: int, generator: torch.Generator | None = None) -> Tensor:
-    """``count`` words of 64 random bits on the device of ``like``; compiled code draws the same ones as eager code."""
-    if is_compiling():
-        if generator is not None:
-            raise ValueError("generator: not available in compiled code; seed with torch.manual_seed instead")
-        return _ops().bits(like, count)
-    return _bits(like, count, generator)
+def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Standard Gumbel noise ``-log(-log(1 - v))`` shaped as ``like``, for ``v`` uniform on 31 bits.
+
+    The upper tail decides which action wins, so it gets the fine end of the floats: ``v`` near 0 resolves
+    probabilities down to 2^-32.  Much cheaper on a CPU than ``exponential_``.
+    """
+    if not is_compiling():
+        return _gumbel(like, generator)
+    if generator is not None:
+        raise ValueError("generator: not available in compiled code; seed with torch.manual_seed instead")
+    return _ops().gumbel(like.detach())
 
 
 def _needs_grad(*tensors: Tensor | None) -> bool:
@@ -325,7 +328,23 @@ def _segment_max(value: Tensor, ptr: Tensor) -> Tensor:
     return torch.segment_reduce(value.contiguous(), "max", offsets=ptr.long(), initial=-torch.inf)
 
 
+# Random bits are turned into what they are for here, in eager code: compiled code draws the same ones, and the
+# compiler, which cannot vectorise them, would slow down all that it fuses with them.
+
+
+def _gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    bits = _bits(like, (like.numel() + 1) // 2, generator).view(torch.int32)[: like.numel()]
+    uniform = ((bits.view(like.shape) & (2**31 - 1)).to(like.dtype) + 0.5) * 2.0**-31
+    return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
+
+
+def _kept(x: Tensor, threshold: int) -> Tensor:
+    """Where 16 random bits are not below the threshold."""
+    return _bits(x, (x.numel() + 3) // 4).view(torch.int16)[: x.numel()].view(x.shape).ge(threshold - 2**15)
+
+
 def _bits(like: Tensor, count: int, generator: torch.Generator | None = None) -> Tensor:
+    """``count`` words of 64 random bits on the device of ``like``."""
     return torch.empty(count, dtype=torch.int64, device=like.device).random_(-(2**63), None, generator=generator)
 
 
@@ -362,9 +381,5 @@ _register(
     _segment_max,
     lambda value, ptr: value.new_empty((ptr.size(0) - 1, *value.shape[1:])),
 )
-_register(
-    "bits(Tensor like, SymInt count) -> Tensor",
-    _bits,
-    lambda like, count: like.new_empty(count, dtype=torch.int64),
-    _SEEDED,
-)
+_register("gumbel(Tensor like) -> Tensor", _gumbel, torch.empty_like, _SEEDED)
+_register("kept(Tensor x, int threshold) -> Tensor", _kept, lambda x, _: torch.empty_like(x, dtype=torch.bool), _SEEDED)
