@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 
 from cognn import checks, ops
-from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, decide, force, probabilities
+from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
 from cognn.graph import Graph, as_graph
 from cognn.layers import CooperativeLayer, LayerSpec, make_layer
 from cognn.layers.mean import MEAN_OVER, MeanOver
+from cognn.step import checkpointed, compiled, step
 from cognn.trace import Trace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -90,6 +91,10 @@ class ActionNetwork(nn.Module):
                     z = ops.dropout(self.act(z), self.dropout, self.training)
                 z = layer(z, graph, None, edge_attr)
             logits.append(z)
+        return self.joined(logits)
+
+    def joined(self, logits: list[Tensor]) -> Tensor:
+        """The logits of all nodes from what its networks gave."""
         out = logits[0] if self.action_space == "joint" else torch.stack(logits, dim=1)
         if self.standard_bias:
             out = out + out.new_tensor([self.standard_bias] + [0.0] * (out.size(-1) - 1))
@@ -136,6 +141,9 @@ class CoGNN(nn.Module):
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
         standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
         input_dropout: Share of the features themselves that are dropped in training; helps with sparse ones.
+        compile: Compile the layers, once for all of them, where there is a C++ compiler; the results are the same.
+        checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
+            memory, more time, the same results.
     """
 
     def __init__(
@@ -163,6 +171,8 @@ class CoGNN(nn.Module):
         edge_categories: int | Sequence[int] | None = None,
         standard_bias: float = 0.0,
         input_dropout: float = 0.0,
+        compile: bool = False,
+        checkpoint: bool = False,
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -193,7 +203,8 @@ class CoGNN(nn.Module):
                     checks.at_least(name, size, 1)
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
-        self.input_dropout = input_dropout
+        self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
+        self.wraps = callable(env) or callable(action)
         self.edge_dim = edge_dim
         self.edge_categories = tuple(edge_categories) if edge_categories is not None else None
         edges = (self.edge_dim, self.edge_categories)
@@ -280,53 +291,33 @@ class CoGNN(nn.Module):
     ) -> tuple[Tensor, list[Decision | None], list[Tensor | None]]:
         decisions: list[Decision | None] = []
         logits: list[Tensor | None] = []
-        h = self.encoder(ops.dropout(x, self.input_dropout, self.training))
-        checks.finite(x, h)
-        h = self.act(self._drop(h))
+        h = self.encode(x)
+        take = compiled(self) if self.compiled and generator is None else step
         for index, layer in enumerate(self.layers):
-            if self.norm_first:
-                h = self.norms[index](h)
-            decision, scores = self._decide(index, h, graph, edge_attr, actions, generator, keep_logits)
+            codes = actions[index] if isinstance(actions, Tensor) else actions
+            residual = None if self.residuals is None else self.residuals[index]
+            inputs = (self, self.norms[index], layer, residual, h, graph, edge_attr, codes, generator, keep_logits)
+            forgets = self.checkpoint and torch.is_grad_enabled()
+            h, decision, scores = checkpointed(take, *inputs) if forgets else take(*inputs)
             decisions.append(decision)
             logits.append(scores)
-            update = layer(h, graph, None if decision is None else decision.gates, edge_attr)
-            skip = 0 if self.residuals is None else self.residuals[index](h)
-            if self.norm_first:
-                h = self.act(self._drop(update)) + skip
-            else:
-                h = self._drop(self.act(self.norms[index](update + skip)))
+        return self.decode(h, batch, num_graphs), decisions, logits
+
+    def encode(self, x: Tensor) -> Tensor:
+        """The states before the first layer."""
+        h = self.encoder(ops.dropout(x, self.input_dropout, self.training))
+        checks.finite(x, h)
+        return self.act(self._drop(h))
+
+    def decode(self, h: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
+        """The outputs from the states after the last layer."""
         if self.norm_first:
             h = self.norms[-1](h)
         if self.pool is not None:
             h = POOLS[self.pool](h, batch, num_graphs)
         for linear in self.decoder[:-1]:
             h = self._drop(self.act(linear(h)))
-        return self.decoder[-1](h), decisions, logits
-
-    def _decide(
-        self,
-        index: int,
-        h: Tensor,
-        graph: Graph,
-        edge_attr: Tensor | None,
-        actions: ActionMode | Tensor | None,
-        generator: torch.Generator | None,
-        keep_logits: bool,
-    ) -> tuple[Decision | None, Tensor | None]:
-        """What the nodes do at one layer and the logits behind it; None where all are STANDARD, having no network."""
-        logits = None
-        if self.action_network is not None and (keep_logits or not isinstance(actions, Tensor)):
-            logits = self.action_network(h, graph, edge_attr)
-        if isinstance(actions, Tensor):
-            return force(actions[index], h.dtype), logits
-        if logits is None:
-            return None, None
-        inverse: Tensor | float
-        if isinstance(self.temperature, nn.Module):
-            inverse = nn.functional.softplus(self.temperature(h).squeeze(-1)) + self.tau0
-        else:
-            inverse = 1 / self.temperature
-        return decide(logits, inverse, "sample" if actions is None else actions, generator), logits
+        return self.decoder[-1](h)
 
     def _drop(self, h: Tensor) -> Tensor:
         return ops.dropout(h, self.dropout, self.training)

@@ -56,7 +56,7 @@ def heard(
 
 def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Tensor:
     """``A @ x``, or ``A_w @ x`` with one weight per edge in the order of ``graph.in_edge``."""
-    if weight is None and graph.tiny and not x.requires_grad and not is_compiling():
+    if weight is None and not is_compiling() and graph.tiny and not x.requires_grad:
         try:  # nothing is asked that the product asks itself: for a tiny graph, questions are what it costs
             return _bag(x, graph.in_sender, graph.in_ptr, include_last_offset=True)[0]
         except RuntimeError:
@@ -167,7 +167,7 @@ def _transposed(graph: "Graph", weight: Tensor, transposed: bool) -> Tensor:
 
 def _times(graph: "Graph", transposed: bool, x: Tensor, weight: Tensor | None) -> Tensor:
     """``A_w @ x``, or ``A_w^T @ x``, without a gradient."""
-    quick = weight is None and not graph.tiny and x.dtype == torch.float32 and x.is_cpu and not is_compiling()
+    quick = weight is None and not is_compiling() and not graph.tiny and x.dtype == torch.float32 and x.is_cpu
     if quick and not torch.is_autocast_enabled("cpu"):  # it casts the dense operand to a type that CSR does not know
         *matrices, widths = _adjacency(graph)
         matrix = matrices[transposed]
@@ -334,7 +334,12 @@ def _segment_max(value: Tensor, ptr: Tensor) -> Tensor:
 
 def _gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     bits = _bits(like, (like.numel() + 1) // 2, generator).view(torch.int32)[: like.numel()]
-    uniform = ((bits.view(like.shape) & (2**31 - 1)).to(like.dtype) + 0.5) * 2.0**-31
+    return gumbel_of(bits.view(like.shape) & (2**31 - 1), like.dtype)
+
+
+def gumbel_of(bits: Tensor, dtype: torch.dtype) -> Tensor:
+    """The Gumbel noise that words of 31 random bits stand for."""
+    uniform = (bits.to(dtype) + 0.5) * 2.0**-31
     return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
 
 

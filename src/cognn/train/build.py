@@ -9,7 +9,7 @@ from cognn import checks
 from cognn.data.dataset import Dataset
 from cognn.graph import Graph
 from cognn.model import CoGNN
-from cognn.train.config import ConfigError, ModelConfig
+from cognn.train.config import ConfigError, ModelConfig, TrainConfig
 
 
 class Encoded(nn.Module):
@@ -29,8 +29,19 @@ class Encoded(nn.Module):
 
 def cooperative(model: nn.Module) -> CoGNN | None:
     """The Co-GNN in a model, if its nodes act at all."""
-    inner = model.model if isinstance(model, Encoded) else model
+    inner = _inner(model)
     return inner if isinstance(inner, CoGNN) and inner.action_network is not None else None
+
+
+def compute(model: nn.Module, config: TrainConfig) -> None:
+    """Let the layers of a Co-GNN be compiled or checkpointed."""
+    inner = _inner(model)
+    if isinstance(inner, CoGNN):
+        inner.compiled, inner.checkpoint = config.compile, config.checkpoint
+
+
+def _inner(model: nn.Module) -> nn.Module:
+    return model.model if isinstance(model, Encoded) else model
 
 
 def freeze_actions(model: nn.Module) -> None:

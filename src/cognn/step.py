@@ -1,0 +1,154 @@
+"""One step of a cooperative model: decide, update, normalise; plainly, compiled, or forgotten and computed again.
+
+All layers of a model go through the one function :func:`step`, whose arguments they are, so that compiling it once
+serves every layer, every epoch and every size of graph.
+"""
+
+import os
+import shutil
+import sys
+import sysconfig
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from cognn import ops
+from cognn.actions import ActionMode, Decision, decide, force
+from cognn.graph import Graph
+
+if TYPE_CHECKING:
+    from cognn.model import CoGNN
+
+
+class Step(NamedTuple):
+    """The states after a layer, what the nodes did there, and the logits behind it.
+
+    The last two are None where all nodes are STANDARD, having no action network.
+    """
+
+    h: Tensor
+    decision: Decision | None
+    logits: Tensor | None
+
+
+def step(
+    model: "CoGNN",
+    norm: nn.Module,
+    layer: nn.Module,
+    residual: nn.Module | None,
+    h: Tensor,
+    graph: Graph,
+    edge_attr: Tensor | None,
+    actions: ActionMode | Tensor | Decision | None,
+    generator: torch.Generator | None,
+    keep_logits: bool,
+) -> Step:
+    """From the states before a layer to those after it.
+
+    ``actions`` are a mode, the codes ``(N,)`` of this layer, or what was decided before.
+    """
+    if model.norm_first:
+        h = norm(h)
+    decision, logits = _decision(model, h, graph, edge_attr, actions, generator, keep_logits)
+    update = layer(h, graph, None if decision is None else decision.gates, edge_attr)
+    skip = 0 if residual is None else residual(h)
+    if model.norm_first:
+        h = model.act(ops.dropout(update, model.dropout, model.training)) + skip
+    else:
+        h = ops.dropout(model.act(norm(update + skip)), model.dropout, model.training)
+    return Step(h, decision, logits)
+
+
+def _decision(
+    model: "CoGNN",
+    h: Tensor,
+    graph: Graph,
+    edge_attr: Tensor | None,
+    actions: ActionMode | Tensor | Decision | None,
+    generator: torch.Generator | None,
+    keep_logits: bool,
+) -> tuple[Decision | None, Tensor | None]:
+    if isinstance(actions, Decision):
+        return actions, None
+    logits = None
+    if model.action_network is not None and (keep_logits or not isinstance(actions, Tensor)):
+        logits = model.action_network(h, graph, edge_attr)
+    if isinstance(actions, Tensor):
+        return force(actions, h.dtype), logits
+    if logits is None:
+        return None, None
+    inverse: Tensor | float
+    if isinstance(model.temperature, nn.Module):
+        inverse = nn.functional.softplus(model.temperature(h).squeeze(-1)) + model.tau0
+    else:
+        inverse = 1 / model.temperature
+    return decide(logits, inverse, "sample" if actions is None else actions, generator), logits
+
+
+# Compiled -----------------------------------------------------------------------------------------------------------
+
+_compiled: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Step]]" = weakref.WeakKeyDictionary()
+
+
+def compiled(model: "CoGNN") -> Callable[..., Step]:
+    """:func:`step` compiled for the layers of ``model``, or itself where it cannot be: the results are the same.
+
+    It cannot where there is no C++ compiler, and for layers of PyG that are wrapped, which hook into themselves.
+    """
+    if not _can_compile() or model.wraps:
+        return step
+    if model not in _compiled:
+        # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
+        options: dict[str, Any] = {"realize_opcount_threshold": 6}
+        # The cache of compiled code belongs to the code that is compiled: every model has its own, and its own limit.
+        own = FunctionType(step.__code__.replace(), step.__globals__, step.__name__)
+        _compiled[model] = torch.compile(own, dynamic=True, options=options)
+    return _compiled[model]
+
+
+@cache
+def _can_compile() -> bool:
+    """Whether there is a C++ compiler, and what it needs of Python."""
+    compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    return shutil.which(compiler) is not None and Path(sysconfig.get_path("include"), "Python.h").exists()
+
+
+# Forgotten and computed again ---------------------------------------------------------------------------------------
+
+
+def checkpointed(take: Callable[..., Step], *arguments: Any) -> Step:
+    """``take(*arguments)`` without keeping what its backward pass needs, which is computed once more when it comes.
+
+    The second time draws the same actions and the same dropout, and the batch norm does not count the batch twice.
+    """
+    from torch.utils.checkpoint import checkpoint
+
+    norm, generator = arguments[1], arguments[-2]
+    state = None if generator is None else generator.get_state()
+    again: Callable[[], Any] = lambda: (nullcontext(), _once_more(norm, generator, state))  # noqa: E731
+    out: Step = checkpoint(take, *arguments, use_reentrant=False, context_fn=again)
+    return out
+
+
+@contextmanager
+def _once_more(norm: nn.Module, generator: torch.Generator | None, state: Tensor | None) -> Iterator[None]:
+    """Where the generator was, and afterwards everything as if nothing had been."""
+    counted = [buffer.clone() for buffer in norm.buffers()]
+    now = None if generator is None else generator.get_state()
+    if generator is not None and state is not None:
+        generator.set_state(state)
+    try:
+        yield
+    finally:
+        if generator is not None and now is not None:
+            generator.set_state(now)
+        with torch.no_grad():
+            for buffer, value in zip(norm.buffers(), counted, strict=True):
+                buffer.copy_(value)
