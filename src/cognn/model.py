@@ -299,8 +299,9 @@ class CoGNN(nn.Module):
             inputs = (self, self.norms[index], layer, residual, h, graph, edge_attr, codes, generator, keep_logits)
             forgets = self.checkpoint and torch.is_grad_enabled()
             h, decision, scores = checkpointed(take, *inputs) if forgets else take(*inputs)
-            decisions.append(decision)
-            logits.append(scores)
+            if keep_logits:  # for the trace; else a layer leaves nothing but its states
+                decisions.append(decision)
+                logits.append(scores)
         return self.decode(h, batch, num_graphs), decisions, logits
 
     def encode(self, x: Tensor) -> Tensor:
