@@ -28,6 +28,7 @@ BENCHMARKS = (
     "read_parquet",
     "check_files",
     "report_page",
+    "big_inference",
 )
 
 

@@ -85,7 +85,7 @@ def test_jobs_train_splits_side_by_side(tmp_path) -> None:
         (["evaluate", "nowhere"], "nowhere: not a run"),
         (["predict", "nowhere"], "nowhere: not a run"),
         (["predict", "nowhere", "--out", "x.txt"], "x.txt: expected a name that ends in .csv or .parquet"),
-        (["data"], "data: expected list, info or check, got nothing"),
+        (["data"], "data: expected list, info, check or build, got nothing"),
         (["data", "info", "atlantis"], "atlantis"),
     ],
 )

@@ -13,7 +13,7 @@ import tyro
 
 from cognn.arguments import parse, value_of
 from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig, load
-from cognn.train.tune_options import TuneOptions, given
+from cognn.train.tune_options import SEARCH, TuneOptions, given
 
 HELP = """usage: cognn COMMAND [OPTIONS]
 
@@ -25,6 +25,7 @@ Cooperative graph neural networks: train them, and see what the nodes decide.
   cognn report RUN             one HTML page of what the nodes decided, and figures
   cognn tune DATASET           search for good options, by validation only
   cognn data list|info|check   what there is to train on, and what is wrong with it
+  cognn data build             a graph larger than memory as a store on disk
   cognn reproduce [NAME]       run an experiment of the paper, its figures beside ours
 
 `cognn COMMAND --help` lists the options of a command. `--debug` anywhere shows where an error comes from.
@@ -71,7 +72,7 @@ class Predict:
     run: Annotated[Path, tyro.conf.Positional]
     """Folder of the run."""
     graph: Annotated[str, tyro.conf.Positional] = ""
-    """A new graph with the same columns (node table); by default the graph of the run."""
+    """A new graph with the same columns (node table), or a store; by default the graph of the run."""
     edges: str = ""
     """Edge table of the new graph."""
     graphs: str = ""
@@ -84,6 +85,8 @@ class Predict:
     """Draws of the actions for the spread; 0 is none. Predictions themselves use the actions of `cognn evaluate`."""
     actions: bool = False
     """Add every layer's action (node tasks)."""
+    memory: float | None = None
+    """Gigabytes to work in where the graph is a store; by default 4."""
 
 
 @dataclass
@@ -152,6 +155,7 @@ def train(arguments: list[str]) -> int:
         _refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
     from cognn.report.terminal import show_summary, watching
     from cognn.train import run
+    from cognn.train.cluster import leads
     from cognn.train.errors import Interrupted
     from cognn.train.sources import load_data
 
@@ -171,12 +175,14 @@ def train(arguments: list[str]) -> int:
         folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
         run.begin(config, folder, dataset)
     try:
-        with watching(run.run_config(folder), options.quiet) as report:
+        with watching(run.run_config(folder), options.quiet or not leads()) as report:
             summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
     except Interrupted:
-        print(f"stopped; go on with: cognn train --resume {folder}", file=sys.stderr)
+        if leads():
+            print(f"stopped; go on with: cognn train --resume {folder}", file=sys.stderr)
         return 130
-    show_summary(summary, folder)
+    if leads():
+        show_summary(summary, folder)
     return 0
 
 
@@ -185,8 +191,9 @@ def tune(arguments: list[str]) -> int:
     options = parse(TuneOptions, arguments, "cognn tune")
     options.given = given(arguments)
     if options.resume is not None:
-        search = ("trials", "workers", "sampler", "prune", "startup_trials", "prune_after", "study_seed")
-        _refuse_changes(arguments, options.dataset, "resume", "quiet", *search)
+        _refuse_changes(arguments, options.dataset, "resume", "quiet", "workers", "storage", "study", *SEARCH)
+    if options.join:
+        _refuse_changes(arguments, options.dataset, "join", "out", "quiet", "workers", "storage", "study")
     from cognn.train.errors import Interrupted
     from cognn.train.tune import tune
     from cognn.train.tune_report import show
@@ -214,10 +221,19 @@ def evaluate(arguments: list[str]) -> int:
 def predict(arguments: list[str]) -> int:
     """``cognn predict``."""
     options = parse(Predict, arguments, "cognn predict")
+    from cognn.report.progress import counting
     from cognn.train.predict import write_predictions
 
     o = options
-    count = write_predictions(o.run, o.out, o.graph, o.edges, o.graphs, o.split, o.samples, o.actions)
+    try:
+        with counting() as report:
+            count = write_predictions(
+                o.run, o.out, o.graph, o.edges, o.graphs, o.split, o.samples, o.actions, o.memory, report
+            )
+    except KeyboardInterrupt:
+        if o.out.with_name(f"{o.out.name}.work").exists():
+            print("stopped; give the same command again to go on", file=sys.stderr)
+        return 130
     print(f"{count} predictions written to {options.out}")
     return 0
 
@@ -233,14 +249,15 @@ def report(arguments: list[str]) -> int:
 
 
 def data(arguments: list[str]) -> int:
-    """``cognn data list|info|check``."""
+    """``cognn data list|info|check|build``."""
     verbs: dict[str, Callable[[list[str]], int]] = {"list": data_list, "info": data_info, "check": data_check}
+    verbs["build"] = data_build
     if not arguments or arguments[0] not in verbs:
         if arguments and arguments[0] in ("-h", "--help"):
-            print("usage: cognn data list | info NAME | check PATH")
+            print("usage: cognn data list | info NAME | check PATH | build NODES EDGES --out STORE")
             return 0
         got = repr(arguments[0]) if arguments else "nothing"
-        raise ConfigError(f"data: expected list, info or check, got {got}")
+        raise ConfigError(f"data: expected list, info, check or build, got {got}")
     return verbs[arguments[0]](arguments[1:])
 
 
@@ -278,6 +295,44 @@ class _Check:
 
     path: Annotated[str, tyro.conf.Positional]
     """Node table, .npz, .graphml, or folder."""
+    data: DataConfig = field(default_factory=DataConfig)
+
+
+def data_build(arguments: list[str]) -> int:
+    """``cognn data build NODES EDGES --out STORE``."""
+    options = parse(_Build, arguments, "cognn data build", _Build())
+    if options.out is None:
+        raise ConfigError("out: missing; name the folder of the store with --out")
+    if not options.nodes:
+        raise ConfigError("nodes: missing; give a node table, an .npy of features, or the name of a dataset")
+    if options.edge_list and options.data.edges:
+        raise ConfigError(f"edges: both {options.edge_list!r} and {options.data.edges!r} are given; leave one out")
+    options.data.dataset, options.data.edges = options.nodes, options.edge_list or options.data.edges
+    from cognn.report.progress import counting
+    from cognn.train.stores import build
+
+    with counting(options.quiet) as report:
+        store = build(options.data, options.out, options.memory, options.like, report)
+    print(f"{options.out}: {store.num_nodes:,} nodes, {store.num_edges:,} directed edges")
+    return 0
+
+
+@dataclass
+class _Build:
+    """Write a graph as a store on disk, in bounded memory, to be scored by `cognn predict RUN STORE`."""
+
+    nodes: Annotated[str, tyro.conf.Positional] = ""
+    """Node table, .npy of features (N, F), or a folder with both tables; also a known dataset, .npz or .graphml."""
+    edge_list: Annotated[str, tyro.conf.Positional] = ""
+    """Edge table, .txt of two ids a line, or .npy (2, E)."""
+    out: Path | None = None
+    """Folder of the store, which must not be there yet."""
+    like: Path | None = None
+    """Read the columns as this run did, so that its models can score the graph; targets are not needed then."""
+    memory: float = 4.0
+    """Gigabytes to work in."""
+    quiet: bool = False
+    """Do not tell how far it is."""
     data: DataConfig = field(default_factory=DataConfig)
 
 

@@ -50,6 +50,10 @@ class Graph:
     num_graphs: int
     tiny: bool
     adjacency: tuple[Tensor, Tensor, range] | None  # kept here by cognn.ops
+    # Of a block of a larger graph: how many of its nodes, the first ones, have their edges here and are updated, the
+    # others being senders only; and the degrees that GCN needs of all of them, which the block itself cannot tell.
+    num_updated: int | None = None
+    degree: Tensor | None = None
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         _check(edge_index, num_nodes)
@@ -64,6 +68,32 @@ class Graph:
         with torch.inference_mode(False):
             out._prepare(edge_index, num_nodes)
         return out
+
+    @staticmethod
+    def of_receivers(in_ptr: Tensor, edge_index: Tensor, num_nodes: int) -> "Graph":
+        """A block of a larger graph, for the forward pass only; its edges are in the order of their receivers.
+
+        Layers update its first nodes alone, and gates have a ``listen`` for these and a ``broadcast`` for all.
+
+        Args:
+            in_ptr: ``(updated + 1,)``, where the edges into each of these nodes begin.
+            edge_index: ``(2, E)`` of the same type, the senders of one receiver ascending.
+            num_nodes: Number of all nodes.
+        """
+        small = edge_index.dtype
+        tensors = {"edge_index": edge_index, "in_ptr": in_ptr, "in_sender": edge_index[0], "in_receiver": edge_index[1]}
+        tensors["in_edge"] = torch.arange(edge_index.size(1), dtype=small, device=edge_index.device)
+        tensors["ones"] = torch.ones(edge_index.size(1), device=edge_index.device)
+        tensors["out_ptr"], nothing = edge_index.new_zeros(num_nodes + 1), edge_index.new_empty(0)
+        tensors |= {"out_receiver": nothing, "out_slot": nothing}
+        out = Graph._derived(tensors, num_nodes)
+        out._loopless = out._without_loops()
+        out.num_updated = out.loopless.num_updated = in_ptr.numel() - 1
+        return out
+
+    def updated(self, x: Tensor) -> Tensor:
+        """The rows of ``x`` ``(N, ...)`` of the nodes that a layer updates: all, unless this is a block."""
+        return x if self.num_updated is None else x[: self.num_updated]
 
     def _prepare(self, edge_index: Tensor, num_nodes: int | None) -> None:
         if num_nodes is None:
@@ -101,6 +131,7 @@ class Graph:
         out = self._derived({name: getattr(self, name).to(device) for name in _TENSORS}, self.num_nodes)
         out.batch, out.num_graphs = None if self.batch is None else self.batch.to(device), self.num_graphs
         out._loopless = None if self._loopless is None else self._loopless.to(device)
+        out.num_updated = self.num_updated
         return out
 
     def components(self) -> Tensor:

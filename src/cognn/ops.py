@@ -81,7 +81,7 @@ def edge_count(graph: "Graph", category: Tensor, num_categories: int, weight: Te
     weight = graph.ones if weight is None else weight
     count = weight.new_zeros(graph.num_nodes * num_categories)
     count = count.scatter_add(0, slot.flatten(), weight.unsqueeze(-1).expand(slot.shape).flatten())
-    return count.view(graph.num_nodes, num_categories)
+    return graph.updated(count.view(graph.num_nodes, num_categories))
 
 
 def heard_max(graph: "Graph", score: Tensor, gates: "Gates | None" = None) -> Tensor:

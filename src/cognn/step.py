@@ -58,7 +58,7 @@ def step(
         h = norm(h)
     decision, logits = _decision(model, h, graph, edge_attr, actions, generator, keep_logits)
     update = layer(h, graph, None if decision is None else decision.gates, edge_attr)
-    skip = 0 if residual is None else residual(h)
+    skip = 0 if residual is None else residual(graph.updated(h))
     if model.norm_first:
         h = model.act(ops.dropout(update, model.dropout, model.training)) + skip
     else:

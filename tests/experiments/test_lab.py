@@ -86,7 +86,18 @@ def test_runs_by_another_recipe_leave_the_record_and_other_cells_stay(tmp_path: 
     changed = lab(tmp_path)
     changed.train(cell(lr=0.5))
     models = [(run["model"], run["config"]["train"]["lr"]) for run in changed.runs]
-    assert models == [("MeanGNN", 0.003), ("Co-GNN(sum, mean)", 0.5), ("Co-GNN(sum, mean)", 0.5)]
+    assert models == [("Co-GNN(sum, mean)", 0.5), ("Co-GNN(sum, mean)", 0.5), ("MeanGNN", 0.003)]
+
+
+def test_an_option_that_came_after_a_run_had_its_default(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.train(cell())
+    for run in work.runs:
+        del run["config"]["train"]["draws"]
+    work.write()
+    (tmp_path / "runs").rename(tmp_path / "old")
+    assert len(lab(tmp_path, Plan(seeds=1)).train(cell())) == 1
+    assert len(json.loads(work.record.read_text())["runs"]) == 2, "the other seed, by the same recipe, stays"
 
 
 def test_a_budget_caps_epochs_and_seeds(tmp_path: Path) -> None:

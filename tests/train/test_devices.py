@@ -115,7 +115,7 @@ def test_a_process_that_dies_ends_the_run_with_its_name(tmp_path, monkeypatch) -
 
 def test_what_cannot_be_shared_out_is_refused(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    with pytest.raises(ConfigError, match="devices: a node task is one whole graph; use devices=1, and --jobs"):
+    with pytest.raises(ConfigError, match="devices: a node task is one whole graph; share it out with partitions"):
         run.begin(small(devices=2), tmp_path / "node", dataset)
     with pytest.raises(ConfigError, match="devices: expected 1 or more, got 0"):
         small(devices=0)

@@ -6,6 +6,7 @@ import torch
 from cognn import fit
 from cognn.train.build import build_model
 from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig
+from cognn.train.items import Items
 from tests.train.conftest import make_dataset
 
 TINY = {"hidden_channels": 8, "num_layers": 2, "batch_size": 8, "splits": "0"}
@@ -49,3 +50,26 @@ def test_options_for_actions_are_refused_without_actions() -> None:
             Config(model=ModelConfig(action="none"), train=TrainConfig(**wrong)).check()
     with pytest.raises(ConfigError, match=r"drop_edge: expected 0 or more and below 1, got 1\.0"):
         Config(train=TrainConfig(drop_edge=1.0)).check()
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_every_draw_of_a_step_sees_all_training_items(level: str) -> None:
+    dataset = make_dataset(level, "multiclass", edges=True)
+    train = dataset.splits[0].train
+    items = Items(dataset, len(train), torch.device("cpu"))
+    (once,) = items.training(train)
+    (thrice,) = Items(dataset, len(train), items.device).training(train, draws=3)
+    assert torch.equal(thrice.batch.items[thrice.rows].bincount(), 3 * once.batch.items[once.rows].bincount())
+    model = build_model(ModelConfig(action="none", hidden_channels=8, dropout=0.0), dataset)
+    outs = []
+    for batch, rows, _ in (once, thrice):
+        outs.append(model(batch.x, batch.graph, batch.edge_attr)[rows][batch.items[rows].argsort()])
+    torch.testing.assert_close(outs[1], outs[0].repeat_interleave(3, 0))
+
+
+def test_several_draws_change_what_is_learned_only_where_something_is_drawn(tmp_path) -> None:
+    dataset = make_dataset("graph", "multiclass")
+    for action, same in (("none", True), ("mean", False)):
+        options = TINY | {"epochs": 2, "action": action, "dropout": 0.0, "batch_size": 64}
+        runs = [fit(dataset, out=tmp_path / f"{action}{k}", draws=k, **options).model(0).state_dict() for k in (1, 4)]
+        assert all(torch.allclose(runs[0][key], runs[1][key], atol=1e-5) for key in runs[0]) is same

@@ -1,12 +1,13 @@
 """From positions of edge ends to prepared graphs."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cognn.counter import scramble
 from cognn.data.pieces import pieces
 from cognn.graph import Graph
 
@@ -63,20 +64,15 @@ def symmetric(edge_index: Tensor, num_nodes: int) -> bool:
     sorting, little memory, and a chance of 2^-64 to be wrong.
     """
     ends = edge_index.numpy()
-    balance = 0
-    for start in range(0, ends.shape[1], STEP):
-        sender, receiver = ends[:, start : start + STEP]
-        word = _scramble(np.minimum(sender, receiver) * num_nodes + np.maximum(sender, receiver))
-        balance += int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
-    return balance % 2**64 == 0
+    parts = (ends[:, start : start + STEP] for start in range(0, ends.shape[1], STEP))
+    return sum(balance(part[0], part[1], num_nodes) for part in parts) % 2**64 == 0
 
 
-def _scramble(key: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A bijection of 64-bit words (the finalizer of splitmix64)."""
-    word = key.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
+def balance(sender: NDArray[Any], receiver: NDArray[Any], num_nodes: int) -> int:
+    """What some edges add to the difference of the two sums."""
+    low, high = np.minimum(sender, receiver).astype(np.int64), np.maximum(sender, receiver)
+    word = scramble(low * num_nodes + high)
+    return int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
 
 
 def _both_ways(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:

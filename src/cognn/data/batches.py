@@ -39,7 +39,7 @@ class Batches:
         """The graphs ``items`` in that order, as one."""
         counts = self.node_count[items]
         starts = counts.cumsum(0) - counts
-        nodes = _ranges(self.node_start[items], counts)
+        nodes = ranges(self.node_start[items], counts)
         shift = starts - self.node_start[items]
         graph = self.parts.take(items, nodes, shift, self.parts)
         if self.loopless is not None:
@@ -47,9 +47,7 @@ class Batches:
         graph.batch = torch.repeat_interleave(torch.arange(len(items)), counts)
         graph.num_graphs = len(items)
         attr = (
-            None
-            if self.edge_attr is None
-            else self.edge_attr[_ranges(self.parts.start[items], self.parts.count[items])]
+            None if self.edge_attr is None else self.edge_attr[ranges(self.parts.start[items], self.parts.count[items])]
         )
         return Batch(self.x[nodes], graph, attr, items)
 
@@ -67,12 +65,12 @@ class _Cut:
         """``listed`` is the structure with all edges of ``edge_index``, which edge numbers refer to."""
         g, small = self.graph, self.graph.in_sender.dtype
         count = self.count[items]
-        edges = _ranges(self.start[items], count)
+        edges = ranges(self.start[items], count)
         to_nodes = torch.repeat_interleave(node_shift, count).to(small)
         to_slots = torch.repeat_interleave(count.cumsum(0) - count - self.start[items], count).to(small)
         all_count = listed.count[items]
         to_listed = torch.repeat_interleave(all_count.cumsum(0) - all_count - listed.start[items], count).to(small)
-        listed_edges = edges if listed is self else _ranges(listed.start[items], all_count)
+        listed_edges = edges if listed is self else ranges(listed.start[items], all_count)
         listed_shift = to_nodes if listed is self else torch.repeat_interleave(node_shift, all_count)
         tensors = {
             "edge_index": g.edge_index[:, listed_edges] + listed_shift,
@@ -88,7 +86,7 @@ class _Cut:
         return Graph._derived(tensors, len(nodes))
 
 
-def _ranges(start: Tensor, count: Tensor) -> Tensor:
+def ranges(start: Tensor, count: Tensor) -> Tensor:
     """``start[0] .. start[0] + count[0]``, then the next, in one tensor."""
     first = count.cumsum(0) - count
     return torch.repeat_interleave(start - first, count) + torch.arange(int(count.sum()))

@@ -20,6 +20,7 @@ from cognn.data.layout import Roles, Tables, find_roles, open_tables
 from cognn.data.links import Links, link, refuse_unknown, unknown_ids
 from cognn.data.report import Report
 from cognn.data.splitting import column_splits, known_items, mask_splits, random_splits
+from cognn.data.store import is_store, open_store
 from cognn.data.tables import Table
 from cognn.train.config import DataConfig
 
@@ -38,9 +39,23 @@ def check(source: str | Path | DataConfig) -> Report:
     report = Report(config.dataset)
     if Path(config.dataset).suffix.lower() == ".npz":
         _check_arrays(report, config)
+    elif is_store(config.dataset):
+        _check_store(report, config)
     else:
         _check_tables(report, config)
     return report
+
+
+def _check_store(report: Report, config: DataConfig) -> None:
+    """Whether every byte of a store is as it was written; it was looked at when it was built."""
+    store = open_store(config.dataset)
+    store.verify()
+    degree = np.diff(store.arrays["in_ptr"])
+    report.facts["nodes"], report.facts["features"] = f"{store.num_nodes:,}", str(store.arrays["x"].shape[1])
+    report.facts["edges"] = f"{store.num_edges:,} directed"
+    report.facts["edges into a node"] = f"{degree.mean():.1f} on average, {degree.max():,} at most"
+    report.facts["targets"] = "none" if store.task is None or "y" not in store.arrays else store.task.kind
+    report.facts["bytes"] = f"{sum(array.nbytes for array in store.arrays.values()):,}, none of them changed"
 
 
 def _check_tables(report: Report, config: DataConfig) -> None:

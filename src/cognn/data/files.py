@@ -17,6 +17,7 @@ from cognn.data.links import Links, link, refuse_unknown
 from cognn.data.memory import from_pyg
 from cognn.data.schema import Schema
 from cognn.data.splitting import column_splits, known_items, random_splits
+from cognn.data.store import is_store, open_store
 from cognn.data.targets import Targets, missing_targets, read_targets
 from cognn.train.config import DataConfig
 
@@ -46,7 +47,7 @@ def is_own(name: str) -> bool:
 
 
 def load_files(config: DataConfig) -> Dataset:
-    """The dataset in a folder, an .npz, a .graphml, or a node table with its edge table.
+    """The dataset in a folder, an .npz, a .graphml, a store, or a node table with its edge table.
 
     - **Tables** (CSV with a header, or Parquet): a row per node with an id and features, a row per edge with the ids of
       its ends and maybe features.  Words become categories (one-hot), numbers are standardised, columns of 0 and 1 stay
@@ -61,6 +62,8 @@ def load_files(config: DataConfig) -> Dataset:
     """
     if Path(config.dataset).suffix.lower() == ".npz":
         return load_npz(config)
+    if is_store(config.dataset):
+        return open_store(config.dataset).dataset()
     return _dataset(config.dataset, _read(config))
 
 

@@ -50,9 +50,14 @@ class Ids:
                 self._lookup.find(_frame(part, None if group is None else group[start : start + CHUNK]), place)
         return out
 
+    @property
+    def numbered(self) -> bool:
+        """Whether the ids just count from 0."""
+        return self._first == 0
+
     def names(self) -> list[str] | None:
         """The ids as text; None where they just count from 0."""
-        return None if self._first == 0 else self.keys.cast(pl.String).to_list()
+        return None if self.numbered else self.keys.cast(pl.String).to_list()
 
 
 def _frame(keys: pl.Series, group: NDArray[np.int64] | None) -> pl.DataFrame:

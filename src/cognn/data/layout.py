@@ -61,7 +61,7 @@ def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
         return read_graphml(path)
     if is_folder(path):
         nodes, edges, graphs = (
-            given or _in_folder(place, stem) for given, stem in (("", "nodes"), (edges, "edges"), (graphs, "graphs"))
+            given or table_in(place, stem) for given, stem in (("", "nodes"), (edges, "edges"), (graphs, "graphs"))
         )
         if not nodes:
             raise DataError(f"{path}: expected nodes.csv or nodes.parquet in this folder, and edges beside it")
@@ -152,7 +152,7 @@ def is_folder(path: str) -> bool:
         return False
 
 
-def _in_folder(folder: Path, stem: str) -> str:
+def table_in(folder: Path, stem: str) -> str:
     """The table of that name, whatever its ending; empty if there is none."""
     found = [folder / (stem + suffix) for suffix in PARQUET + CSV if (folder / (stem + suffix)).is_file()]
     if len(found) > 1:

@@ -1,7 +1,9 @@
 """CSV and Parquet tables.  Rows are counted from 1, below the header."""
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import polars.selectors as cs
@@ -9,12 +11,15 @@ import polars.selectors as cs
 from cognn.data.errors import DataError
 from cognn.data.guard import existing, hushed, listing, reading, shorten
 
-CSV, PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
+CSV, PARQUET, LISTS = (".csv", ".tsv"), (".parquet", ".pq"), (".txt",)
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """What counts as no value in a cell of text."""
 MOST_HEADER = 1 << 24
 MOST_BYTES, MOST_GROWTH = 16 << 30, 200
+ROWS = 1 << 18
+"""Rows in a group of a Parquet file that is written here: what is read of it at once."""
+_TEXT = "a CSV is text in UTF-8 with a header"
 
 
 class Table:
@@ -24,10 +29,13 @@ class Table:
         name: The file, for error messages.
         frame: Its content, or a plan to read it.
         num_rows: Number of rows.
+        first: Number of rows of the file before them.
     """
 
-    def __init__(self, name: str, frame: pl.DataFrame | pl.LazyFrame, num_rows: int | None = None) -> None:
-        self.name, self._frame = name, frame
+    def __init__(
+        self, name: str, frame: pl.DataFrame | pl.LazyFrame, num_rows: int | None = None, first: int = 0
+    ) -> None:
+        self.name, self._frame, self.first = name, frame, first
         self.columns: list[str] = frame.collect_schema().names()
         self._known = frozenset(self.columns)
         self.num_rows = num_rows if num_rows is not None else frame.lazy().select(pl.len()).collect().item()
@@ -53,9 +61,23 @@ class Table:
         with reading(self.name), hushed():
             return Table(self.name, self._frame.collect(), self.num_rows)
 
+    def chunks(self, rows: int) -> Iterator["Table"]:
+        """The table in pieces of at most ``rows`` rows, read one at a time."""
+        first = 0
+        with reading(self.name), hushed():
+            batches = iter(self._frame.lazy().collect_batches(chunk_size=rows, maintain_order=True))
+        while True:
+            with reading(self.name), hushed():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            for frame in batch.iter_slices(rows):
+                yield Table(self.name, frame, frame.height, first)
+                first += frame.height
+
     def at(self, column: str, row: int) -> str:
         """How an error message names a cell; ``row`` starts at 0."""
-        return f"{self.name}: column {shorten(column, 60)!r}, row {row + 1}"
+        return f"{self.name}: column {shorten(column, 60)!r}, row {self.first + row + 1}"
 
 
 def open_table(path: str | Path) -> Table:
@@ -71,11 +93,61 @@ def open_table(path: str | Path) -> Table:
     return table
 
 
+def open_streamed(path: str | Path, scratch: Path) -> Table:
+    """The same for a table larger than memory: text is copied to a Parquet file ``scratch`` first.
+
+    Besides tables this takes an edge list: a ``.txt`` of two ids a line, with spaces or a tab between them, where lines
+    that begin with # are comments.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (*CSV, *LISTS):
+        return open_table(path)
+    file = existing(path)
+    with reading(path, _TEXT):
+        _refuse_compressed(str(path), file)
+        if suffix in LISTS:
+            columns = ["source", "target"]
+            separator = _gap(str(path), file)
+            options: dict[str, Any] = {"has_header": False, "comment_prefix": "#", "new_columns": columns}
+        else:
+            columns, _, separator = _header(str(path), file)
+            options = {}
+        plan = pl.scan_csv(file, separator=separator, infer_schema=False, glob=False, **options)
+        if len(plan.collect_schema()) != len(columns):
+            raise DataError(f"{path}: expected {len(columns)} columns, as its first line has; are its quotes closed?")
+        plan = plan.rename(dict(zip(plan.collect_schema().names(), columns, strict=True)))
+        with hushed():
+            plan.select(pl.all().str.strip_chars()).sink_parquet(
+                scratch, compression="uncompressed", row_group_size=ROWS
+            )
+            rows = int(pl.scan_parquet(scratch).select(pl.len()).collect().item())
+            kept = pl.scan_parquet(scratch)
+            while rows and all(cell is None for cell in kept.slice(rows - 1, 1).collect().row(0)):
+                rows -= 1
+    return Table(str(path), kept.head(rows), rows)
+
+
+def _gap(name: str, file: Path) -> str:
+    """What stands between the two ids of an edge list."""
+    with file.open(encoding="utf-8-sig", newline="\n") as text:
+        for line in iter(lambda: text.readline(MOST_HEADER), ""):
+            if line.strip() and not line.startswith("#"):
+                gap = next((mark for mark in "\t, ;" if mark in line.strip()), None)
+                if gap is None:
+                    break
+                return gap
+    raise DataError(f"{name}: expected two ids a line, with a space, a tab or a comma between them")
+
+
+def _refuse_compressed(name: str, file: Path) -> None:
+    with file.open("rb") as raw:
+        if raw.read(4).startswith(COMPRESSED):
+            raise DataError(f"{name}: is compressed; unpack it first")
+
+
 def _csv(name: str, file: Path) -> Table:
-    with reading(name, "a CSV is text in UTF-8 with a header"):
-        with file.open("rb") as raw:
-            if raw.read(4).startswith(COMPRESSED):
-                raise DataError(f"{name}: is compressed; unpack it first")
+    with reading(name, _TEXT):
+        _refuse_compressed(name, file)
         header, skip, separator = _header(name, file)
         try:
             # Everything as text: what a column means is decided by all of its values, not by the first hundred.

@@ -14,7 +14,7 @@ from cognn.experiments import provenance
 from cognn.experiments.recipes import slug
 from cognn.experiments.verdict import Published, compare
 from cognn.train.checkpoint import write
-from cognn.train.config import Config, ConfigError, DataConfig
+from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, open_run
 from cognn.train.run import Report, begin, parse_splits, run_config, train
@@ -214,18 +214,22 @@ class Lab:
             return run["dataset"], run["model"], run["seed"], run["split"]
 
         def recipe(run: dict[str, Any]) -> Any:
-            return {"train": run["config"]["train"] | {"seed": 0}, "model": run["config"]["model"]}
+            options = run["config"]  # one that was not there yet when the run was made had its default
+            model = asdict(ModelConfig()) | options["model"]
+            return model, asdict(TrainConfig()) | options["train"] | {"seed": 0}
 
         fresh = {key(entry) for entry in entries}
-        kept = []
+        kept: list[dict[str, Any]] = []
+        place = len(self.runs)
         for run in self.runs:
             if (run["dataset"], run["model"]) == (cell.dataset, cell.model):
                 if key(run) in fresh or recipe(run) != recipe(entries[0]):
+                    place = min(place, len(kept))  # the new ones stand where these stood
                     continue
                 # Taken over from the machine that ran it: the figure it is compared with is today's.
                 run["paper"] = entries[0]["paper"]
             kept.append(run)
-        self.runs = kept + entries
+        self.runs = [*kept[:place], *entries, *kept[place:]]
         self.write()
 
     def write(self) -> None:

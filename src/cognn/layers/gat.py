@@ -71,7 +71,7 @@ class GATLayer(CooperativeLayer):
         score = target[graph.in_receiver] + source[graph.in_sender]  # (E, heads)
         if self.edges is not None and edge_attr is not None:
             score = score + self.edges.project(graph, edge_attr, torch.block_diag(*self.att_source).t())
-        score, own = leaky_relu(score, 0.2), leaky_relu(target + source, 0.2)
+        score, own = leaky_relu(score, 0.2), leaky_relu(graph.updated(target + source), 0.2)
         top = torch.maximum(ops.heard_max(graph, score, gates), own.detach())
         weight = (score - top[graph.in_receiver]).clamp(max=MAX_EXPONENT).exp()
         own = (own - top).exp()
@@ -83,7 +83,7 @@ class GATLayer(CooperativeLayer):
             total = ops.neighbor_sum(graph, one, w)
             total = mine + (total if gates is None else gates.listen * total)
             masked = w if mask is None else w * mask
-            out = mine.unsqueeze(-1) * per_head[:, i] + ops.heard(graph, per_head[:, i], gates, masked)
+            out = mine.unsqueeze(-1) * graph.updated(per_head[:, i]) + ops.heard(graph, per_head[:, i], gates, masked)
             if self.edges is not None and edge_attr is not None:
                 edges = heard_edges(self.edges, graph, edge_attr, gates, masked)
                 out = out + edges.view(-1, self.heads, self.width)[:, i]

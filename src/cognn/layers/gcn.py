@@ -43,6 +43,12 @@ class GCNLayer(CooperativeLayer):
         if self.edges is not None:
             self.edges.reset_parameters()
 
+    def degree(self, graph: Graph, gates: Gates | None) -> Tensor:
+        """``d`` of every node, its own loop included; ``graph`` has no self-loops."""
+        if gates is None:
+            return 1 + graph.in_ptr.diff()
+        return 1 + ops.heard(graph, torch.ones_like(gates.broadcast), gates)
+
     def forward(self, x: Tensor, graph: Graph, gates: Gates | None = None, edge_attr: Tensor | None = None) -> Tensor:
         """See the class."""
         graph = graph.loopless
@@ -50,15 +56,14 @@ class GCNLayer(CooperativeLayer):
         first = self.out_channels < self.in_channels
         h = self.lin(x) if first else x
 
-        if gates is None:
-            degree = 1 + graph.in_ptr.diff().to(h.dtype)
-        else:
-            degree = 1 + ops.heard(graph, torch.ones_like(gates.broadcast), gates)
+        degree = self.degree(graph, gates) if graph.degree is None else graph.degree
+        degree = degree.to(h.dtype) if gates is None else degree
         norm = degree.rsqrt()
         # The gates carry the normalisation along.
         # (A copy where they are equal: torch.compile takes no tensor twice.)
-        normed = Gates(norm, norm.clone()) if gates is None else Gates(gates.listen * norm, gates.broadcast * norm)
-        out = ops.heard(graph, h, normed, mask) + h / degree.unsqueeze(-1)
+        own = graph.updated(norm)
+        normed = Gates(own, norm.clone()) if gates is None else Gates(gates.listen * own, gates.broadcast * norm)
+        out = ops.heard(graph, h, normed, mask) + graph.updated(h) / graph.updated(degree).unsqueeze(-1)
         out = (out if first else self.lin(out)) + self.bias
         if self.edges is not None and edge_attr is not None:
             out = out + heard_edges(self.edges, graph, edge_attr, normed, mask)

@@ -55,9 +55,9 @@ class GINLayer(CooperativeLayer):
             edges = heard_edges(self.edges, graph, edge_attr, gates, mask)
         if edges is None and self.lin_in.out_features < self.in_channels:
             h = nn.functional.linear(x, self.lin_in.weight)
-            h = (1 + self.eps) * h + ops.heard(graph, h, gates, mask) + self.lin_in.bias
+            h = (1 + self.eps) * graph.updated(h) + ops.heard(graph, h, gates, mask) + self.lin_in.bias
         else:
-            h = (1 + self.eps) * x + ops.heard(graph, x, gates, mask)
+            h = (1 + self.eps) * graph.updated(x) + ops.heard(graph, x, gates, mask)
             h = self.lin_in(h if edges is None else h + edges)
         out: Tensor = self.lin_out(h.relu())
         return out

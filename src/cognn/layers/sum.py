@@ -53,9 +53,9 @@ class SumLayer(CooperativeLayer):
                 torch.cat([self.lin_self.weight, self.lin_neighbor.weight]),
                 torch.cat([self.lin_self.bias, torch.zeros_like(self.lin_self.bias)]),
             ).split(self.out_channels, dim=-1)
-            out = own + ops.heard(graph, message, gates, mask, scale)
+            out = graph.updated(own) + ops.heard(graph, message, gates, mask, scale)
         else:
-            out = self.lin_self(x) + self.lin_neighbor(ops.heard(graph, x, gates, mask, scale))
+            out = self.lin_self(graph.updated(x)) + self.lin_neighbor(ops.heard(graph, x, gates, mask, scale))
         if self.edges is not None and edge_attr is not None:
             out = out + heard_edges(self.edges, graph, edge_attr, gates, mask, scale)
         return out

@@ -132,7 +132,17 @@ class TrainConfig:
     eval_every: int = 1
     """Epochs between two evaluations."""
     batch_size: int = 32
-    """Graphs in a mini-batch (graph tasks); node tasks use the whole graph."""
+    """Graphs in a mini-batch (graph tasks), or nodes that one starts from (`neighbors`)."""
+    partitions: int = 0
+    """Parts that a node task's graph is cut into, to train on some at a time; 0 trains on the whole graph."""
+    partitions_per_batch: int = 1
+    """Partitions in a mini-batch, with the edges between them; drawn anew in every epoch."""
+    halo: bool = False
+    """Add the nodes that send an edge into a mini-batch of partitions; they carry no loss."""
+    neighbors: str = ""
+    """Edges to draw into every node, hop by hop from the `batch_size` nodes of a mini-batch: "10,5,5"; or "all,10"."""
+    draws: int = 1
+    """Copies of the training items in every step, each with actions and dropout of its own: a steadier gradient."""
     drop_edge: float = 0.0
     """Share of the edges that every training step leaves out at random (DropEdge)."""
     edge_price: float = 0.0
@@ -145,12 +155,24 @@ class TrainConfig:
     """Score the mean output of so many draws instead; 0 is off."""
     seed: int = 0
     """Seed of weights, actions and dropout; split i uses seed + i."""
+    compile: bool = False
+    """Compile the layers once and for all, where there is a C++ compiler (Co-GNN and its base networks)."""
+    checkpoint: bool = False
+    """Forget what happens inside a layer and compute it again when needed: less memory, more time (likewise)."""
     accelerator: str = "auto"
     """cpu, cuda or auto."""
     devices: int = 1
-    """Processes or GPUs that share out every mini-batch (graph tasks)."""
+    """Processes or GPUs that train together: they share out mini-batches, or take a mini-batch of partitions each."""
     precision: Literal["32-true", "64-true", "bf16-mixed", "16-mixed"] = "32-true"
     """Floating point of the computation."""
+
+    def hops(self) -> list[int]:
+        """``neighbors`` as numbers, -1 for all."""
+        words = [word.strip() for word in self.neighbors.split(",")] if self.neighbors else []
+        for word in words:
+            if word != "all" and not (word.isdigit() and int(word)):
+                raise ConfigError(f"neighbors: expected numbers above 0 or all, such as 10,5,5; got {self.neighbors!r}")
+        return [-1 if word == "all" else int(word) for word in words]
 
 
 @dataclass
@@ -167,9 +189,18 @@ class Config:
         _at_least(1, hidden_channels=m.hidden_channels, num_layers=m.num_layers, action_channels=m.action_channels)
         _at_least(1, action_layers=m.action_layers, decoder_layers=m.decoder_layers, heads=m.heads)
         _at_least(1, epochs=t.epochs, step_size=t.step_size, eval_every=t.eval_every, batch_size=t.batch_size)
-        _at_least(1, devices=t.devices)
+        _at_least(1, devices=t.devices, draws=t.draws)
         _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
         _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0)
+        _at_least(0, partitions=t.partitions)
+        if t.hops() and t.partitions:
+            raise ConfigError("neighbors, partitions: are two ways to make mini-batches; leave one out")
+        if not t.partitions and (t.halo or t.partitions_per_batch != 1):
+            raise ConfigError("halo, partitions_per_batch: say what to do with partitions; give their number too")
+        if t.partitions and not 1 <= t.partitions_per_batch <= t.partitions:
+            raise ConfigError(
+                f"partitions_per_batch: expected 1 to partitions={t.partitions}, got {t.partitions_per_batch}"
+            )
         if not t.lr > 0:
             raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
         for name, value in (("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
@@ -179,6 +210,8 @@ class Config:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
         if (t.edge_price or t.freeze_actions) and (m.model != "cognn" or m.action == "none"):
             raise ConfigError("edge_price, freeze_actions: are for a model whose nodes act; this one has no actions")
+        if (t.compile or t.checkpoint) and m.model not in ("cognn", "sumgnn", "meangnn"):
+            raise ConfigError(f"compile, checkpoint: are for cognn, sumgnn and meangnn; the model is {m.model}")
         for name, value in (("dropout", m.dropout), ("input_dropout", m.input_dropout)):
             if not 0 <= value < 1:
                 raise ConfigError(f"{name}: expected 0 or more and below 1, got {value}")

@@ -5,7 +5,9 @@ process weighs its mean loss by its part of the batch's targets.  A process with
 """
 
 import os
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -14,8 +16,11 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
+from cognn.train.cluster import launched
 from cognn.train.config import ConfigError, TrainConfig
+from cognn.train.errors import Lost, RunError
 
+T = TypeVar("T")
 RANK = "LOCAL_RANK"
 """Environment variable by which a process knows its number, and Fabric that others are there already."""
 
@@ -30,17 +35,24 @@ class SummedGradients(DDPStrategy):
 
 def make_fabric(config: TrainConfig) -> Fabric:
     """Device and precision of a config; with ``devices`` above 1 the process joins the others."""
-    if config.devices > 1 and RANK not in os.environ:
+    launch = launched() if config.devices > 1 else None
+    if config.devices > 1 and launch is None and RANK not in os.environ:
         raise ConfigError("devices: several train one run at a time, by cognn train or cognn.fit; use devices=1 here")
+    # Named, because Fabric would take every process of a cluster's job for a part of this training.
+    environment = LightningEnvironment() if launch is None else launch.environment
     options: dict[str, Any] = {"accelerator": config.accelerator, "precision": config.precision}
     if config.devices > 1:
-        options["strategy"] = SummedGradients(cluster_environment=LightningEnvironment())
+        options["strategy"] = SummedGradients(cluster_environment=environment)
+        options["num_nodes"] = 1 if launch is None else launch.nodes
+    else:
+        options["plugins"] = [environment]
     try:
-        fabric = Fabric(devices=config.devices, **options)
+        fabric = Fabric(devices=config.devices // options.get("num_nodes", 1), **options)
     except (MisconfigurationException, RuntimeError, ValueError) as error:
         raise ConfigError(f"accelerator: {str(error).splitlines()[0]}") from None
     if config.devices > 1:
-        fabric.launch()
+        with _reaching(fabric):
+            fabric.launch()
     return fabric
 
 
@@ -61,11 +73,53 @@ def summed(fabric: Fabric, values: Tensor) -> Tensor:
     """Sum over all processes."""
     if fabric.world_size == 1:
         return values
-    return fabric.all_reduce(values.to(fabric.device), reduce_op="sum")  # type: ignore[return-value]
+    with _reaching(fabric):
+        return fabric.all_reduce(values.to(fabric.device), reduce_op="sum")  # type: ignore[return-value]
 
 
 def gathered(fabric: Fabric, values: Tensor) -> list[Tensor]:
     """The tensor of every process, in their order."""
     if fabric.world_size == 1:
         return [values]
-    return list(fabric.all_gather(values).cpu())  # type: ignore[union-attr]
+    values = values.to(fabric.device)
+    parts = [torch.empty_like(values) for _ in range(fabric.world_size)]
+    with _reaching(fabric):
+        torch.distributed.all_gather(parts, values)
+    return [part.cpu() for part in parts]
+
+
+def agreed(fabric: Fabric, value: T) -> T:
+    """What the first process has."""
+    if fabric.world_size == 1:
+        return value
+    with _reaching(fabric):
+        return fabric.broadcast(value)
+
+
+def first(fabric: Fabric | None, work: Callable[[], T]) -> T:
+    """What ``work`` gives the first process, while the others wait for it; what it refuses, all refuse."""
+    if fabric is None or fabric.world_size == 1:
+        return work()
+    value, error = None, None
+    if fabric.is_global_zero:
+        try:
+            value = work()
+        except (ConfigError, RunError) as refused:
+            error = refused
+    value, error = agreed(fabric, (value, error))
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]
+
+
+@contextmanager
+def _reaching(fabric: Fabric) -> Iterator[None]:
+    """Say in one line that another process is gone: its end closes the connection, so this is known at once."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0].rsplit("] ", 1)[-1].split(". ")[0]
+        raise Lost(
+            f"process {fabric.global_rank} of {fabric.world_size}: another one cannot be reached, and may have died "
+            f"({reason}); go on with --resume"
+        ) from None

@@ -9,5 +9,9 @@ class Diverged(RunError):
     """The loss or the weights of a run became infinite or nan: its options are to blame."""
 
 
+class Lost(RunError):
+    """Another process of the same training is gone."""
+
+
 class Interrupted(Exception):
     """The user asked to stop; the state is saved."""

@@ -85,11 +85,14 @@ class Fitted:
             samples: Draws of the actions for the spread; 0 is none.
             actions: Whether to tell what the nodes did.
         """
-        seed = next(s["seed"] for s in self.result["splits"] if s["split"] == self._index(split))
         dataset = dataset or self.dataset
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(self.seed(split))
             return predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
+
+    def seed(self, split: int | None = None) -> int:
+        """The seed of a split (by default the best), with which it was trained and is predicted."""
+        return int(next(s["seed"] for s in self.result["splits"] if s["split"] == self._index(split)))
 
     def _index(self, split: int | None) -> int:
         trained = [result["split"] for result in self.result["splits"]]

@@ -13,6 +13,9 @@ from cognn.data.dataset import Dataset
 from cognn.graph import Graph
 from cognn.train.build import cooperative
 from cognn.train.config import TrainConfig
+from cognn.train.devices import agreed
+from cognn.train.neighbors import Neighbors
+from cognn.train.partitions import Partitions
 
 
 class Share(NamedTuple):
@@ -26,15 +29,20 @@ class Share(NamedTuple):
 
 
 class Items:
-    """The dataset as batches: one graph for node tasks, mini-batches for graph tasks."""
+    """The dataset as batches: one graph for node tasks, unless ``some`` makes mini-batches of it to train on."""
 
     def __init__(
-        self, dataset: Dataset, batch_size: int, device: torch.device, dtype: torch.dtype = torch.float32
+        self,
+        dataset: Dataset,
+        batch_size: int,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+        some: Partitions | Neighbors | None = None,
     ) -> None:
         attr = dataset.edge_attr
         attr = attr.to(dtype) if attr is not None and attr.is_floating_point() else attr
         dataset = replace(dataset, x=dataset.x.to(dtype), edge_attr=attr)
-        self.device, self.batch_size = device, batch_size
+        self.device, self.dtype, self.batch_size, self.some = device, dtype, batch_size, some
         self.y, self.num_items = dataset.y.to(device), dataset.num_items
         self.whole: Batch | None = None
         self.trained: tuple[Tensor, Share] | None = None
@@ -46,20 +54,44 @@ class Items:
             self.batches = Batches(dataset)
             self.fixed = [self._take(items) for items in torch.arange(self.num_items).split(8 * batch_size)]
 
-    def training(self, items: Tensor, fabric: Fabric | None = None) -> Iterator[Share | None]:
-        """Mini-batches to train on, of each the share of this process; None where it has none."""
-        if self.whole is not None:
+    def training(self, items: Tensor, fabric: Fabric | None = None, draws: int = 1) -> Iterator[Share | None]:
+        """Mini-batches to train on, ``draws`` times each, of each the share of this process; None where it has none."""
+        if isinstance(self.some, Partitions):
+            yield from self._of_partitions(self.some, items, fabric, draws)
+            return
+        if self.whole is not None and self.some is None:
             if self.trained is None or not torch.equal(self.trained[0], items):
-                self.trained = (items, _within(self.whole, items))
+                self.trained = (items, _repeated(_within(self.whole, items), draws))
             yield self.trained[1]
             return
-        order, rank, processes = torch.randperm(len(items)), 0, 1
-        if fabric is not None and fabric.world_size > 1:
-            order, rank, processes = fabric.broadcast(order), fabric.global_rank, fabric.world_size
+        order, rank, processes = _drawn(len(items), fabric)
         for some in items[order].split(self.batch_size):
             own = some[rank::processes]
             weight = 1.0 if processes == 1 else self._targets(own) / self._targets(some)
-            yield Share(self._take(own), torch.arange(len(own), device=self.device), weight) if len(own) else None
+            rows = torch.arange(len(own), device=self.device)
+            yield _repeated(Share(self._take(own), rows, weight), draws) if len(own) else None
+
+    def _of_partitions(
+        self, cut: Partitions, items: Tensor, fabric: Fabric | None, draws: int
+    ) -> Iterator[Share | None]:
+        """As above: every process takes a mini-batch of partitions of its own, and a step is all of these."""
+        items = items.cpu()
+        trained = torch.zeros(len(cut.part), dtype=torch.bool)
+        trained[items] = True
+        known = self.y.cpu()[items].isfinite().view(len(items), -1).sum(1)
+        targets = torch.zeros_like(cut.count).index_add_(0, cut.part[items], known)
+        order, rank, processes = _drawn(len(cut.count), fabric)
+        for some in order.split(cut.per_batch * processes):
+            if not targets[some].any():  # context only: there is nothing to learn from it for anybody
+                continue
+            own = some[rank * cut.per_batch : (rank + 1) * cut.per_batch]
+            if not targets[own].any():
+                yield None
+                continue
+            batch, inside = cut.take(own)
+            rows = (inside & trained[batch.items]).nonzero().view(-1).to(self.device)
+            weight = float(targets[own].sum() / targets[some].sum())
+            yield _repeated(Share(self._moved(batch), rows, weight), draws)
 
     def all(self) -> list[Batch]:
         """Every item once, in order."""
@@ -69,8 +101,23 @@ class Items:
         return int(self.y[items].isfinite().sum())
 
     def _take(self, items: Tensor) -> Batch:
-        x, graph, attr, _ = self.batches.take(items.cpu())
-        return Batch(x.to(self.device), graph.to(self.device), None if attr is None else attr.to(self.device), items)
+        if isinstance(self.some, Neighbors):
+            return self._moved(self.some.take(items.cpu()))
+        return self._moved(self.batches.take(items.cpu()))
+
+    def _moved(self, batch: Batch) -> Batch:
+        x, graph, attr, items = batch
+        if attr is not None:
+            attr = attr.to(self.device, self.dtype if attr.is_floating_point() else None)
+        return Batch(x.to(self.device, self.dtype), graph.to(self.device), attr, items.to(self.device))
+
+
+def _drawn(count: int, fabric: Fabric | None) -> tuple[Tensor, int, int]:
+    """The numbers below ``count`` in an order drawn by the first process, the own rank, and how many there are."""
+    order = torch.randperm(count)
+    if fabric is None or fabric.world_size == 1:
+        return order, 0, 1
+    return agreed(fabric, order), fabric.global_rank, fabric.world_size
 
 
 def _within(whole: Batch, items: Tensor) -> Share:
@@ -89,6 +136,16 @@ def _within(whole: Batch, items: Tensor) -> Share:
     attr = None if whole.edge_attr is None else whole.edge_attr[edges]
     graph = Graph.owning(number[edge_index[:, edges]], len(nodes))
     return Share(Batch(whole.x[nodes], graph, attr, nodes), number[items], 1.0)
+
+
+def _repeated(share: Share, times: int) -> Share:
+    """So many copies of the graph side by side; they share nothing but their features."""
+    if times == 1:
+        return share
+    (x, graph, attr, nodes), rows = share.batch, share.rows
+    attr = None if attr is None else torch.cat([attr] * times)
+    batch = Batch(x.repeat(times, 1), Graph.cat([graph] * times), attr, nodes.repeat(times))
+    return Share(batch, torch.cat([rows + copy * len(nodes) for copy in range(times)]), share.weight)
 
 
 def thinned(batch: Batch, share: float) -> Batch:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cognn.data.dataset import Dataset, Task
 from cognn.train import metrics
-from cognn.train.build import build_model, freeze_actions, num_parameters
+from cognn.train.build import build_model, compute, freeze_actions, num_parameters
 from cognn.train.checkpoint import (
     load_tensors,
     load_weights,
@@ -27,9 +27,10 @@ from cognn.train.checkpoint import (
     write_json,
 )
 from cognn.train.config import Config, ModelConfig, TrainConfig
-from cognn.train.devices import gathered, make_fabric, sum_gradients, summed
+from cognn.train.devices import agreed, gathered, make_fabric, sum_gradients, summed
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.items import Items, outputs, thinned
+from cognn.train.minibatches import minibatches
 
 CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
 _REMEDY = "; lower lr or set clip"
@@ -74,6 +75,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
     fabric = make_fabric(t)
     torch.manual_seed(t.seed + index)
     model = build_model(config.model, dataset)
+    compute(model, t)
     if t.freeze_actions:
         freeze_actions(model)
     kind = torch.optim.AdamW if t.optimizer == "adamw" else torch.optim.Adam
@@ -81,7 +83,9 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
     model, optimizer = fabric.setup(model, optimizer)
     if fabric.global_rank:  # the same weights, but actions and dropout of its own
         torch.manual_seed(t.seed + index + (fabric.global_rank << 32))
-    items = Items(dataset, t.batch_size, fabric.device, torch.float64 if t.precision == "64-true" else torch.float32)
+    some = minibatches(config, dataset, folder.parent, data, fabric)
+    dtype = torch.float64 if t.precision == "64-true" else torch.float32
+    items = Items(dataset, t.batch_size, fabric.device, dtype, some)
     split = {name: dataset.labelled(part) for name, part in vars(dataset.splits[index]).items()}
     for name in ("train", "val"):
         if not len(split[name]):
@@ -100,6 +104,8 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         best_weights = {key: value for key, value in tensors.items() if key.startswith("best/")}
         torch.set_rng_state(tensors[_rng(fabric.global_rank)])
         progress = facts["progress"]
+    if agreed(fabric, progress["epoch"]) != progress["epoch"]:
+        raise RunError(f"{state}: process {fabric.global_rank} does not see it as the first one does; share the folder")
 
     def save(lines: Any) -> None:
         generators = {_rng(rank): bits for rank, bits in enumerate(gathered(fabric, torch.get_rng_state()))}
@@ -151,7 +157,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
             # What hangs on a score, a clock or a signal is decided once for all processes.
             stop = bool(summed(fabric, torch.tensor(float(asked()))))
             due = stop or time.perf_counter() - saved > CHECKPOINT_SECONDS
-            ends, due = fabric.broadcast((done(), due))
+            ends, due = agreed(fabric, (done(), due))
             if due or ends:
                 save(lines)
                 saved = time.perf_counter()
@@ -182,7 +188,7 @@ def _epoch(
     for group in optimizer.param_groups:
         group["lr"] = lr
     total, count = 0.0, 0
-    for share in items.training(train, fabric):
+    for share in items.training(train, fabric, config.draws):
         optimizer.zero_grad()
         if share is not None:
             batch, rows, weight = share

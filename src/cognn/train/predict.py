@@ -1,6 +1,7 @@
 """Predictions of a finished run as a table."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from cognn.actions import Action
 from cognn.data.dataset import Dataset
+from cognn.data.store import is_store
 from cognn.train.checkpoint import write
 from cognn.train.config import ConfigError
 from cognn.train.errors import RunError
@@ -24,22 +26,41 @@ def write_predictions(
     split: int | None = None,
     samples: int = 0,
     actions: bool = False,
+    memory: float | None = None,
+    report: Callable[[str, int, int], None] | None = None,
 ) -> int:
-    """Predict every item of the run's graph, or of a new one, and write a CSV or Parquet file; returns the rows."""
+    """Predict every item of the run's graph, or of a new one, and write a CSV or Parquet file; returns the rows.
+
+    A graph that is a store is predicted in ``memory`` gigabytes, and ``report`` is told how far it is.
+    """
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
+    if samples < 0:
+        raise ConfigError(f"samples: expected 0 or more, got {samples}")
     fitted = open_run(folder)
+    if is_store(graph):
+        if edges or graphs:
+            raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
+        from cognn.train.predict_store import GIGABYTES, write_store_predictions
+
+        room = int((GIGABYTES if memory is None else memory) * 2**30)
+        return write_store_predictions(fitted, graph, out, split, samples, actions, room, report)
+    if memory is not None:
+        raise ConfigError("memory: is for a graph that is a store (cognn data build); leave it out")
     dataset = _new_graph(fitted, graph, edges, graphs) if graph or edges or graphs else fitted.dataset
     if actions and dataset.task.level != "node":
         raise RunError("actions: graph tasks have many nodes per prediction; --actions is for node tasks")
-    table = as_table(dataset, fitted.predict(dataset, split, samples, actions))
+    prediction = fitted.predict(dataset, split, samples, actions)
+    table = as_table(dataset.task.kind, dataset.class_names, dataset.item_ids, prediction)
     content = io.BytesIO()
     (table.write_csv if out.suffix.lower() == ".csv" else table.write_parquet)(content)
     write(out, content.getvalue())
     return table.height
 
 
-def as_table(dataset: Dataset, prediction: Prediction) -> pl.DataFrame:
+def as_table(
+    kind: str, class_names: list[str] | None, item_ids: list[str] | None, prediction: Prediction
+) -> pl.DataFrame:
     """One row per item: id, what is predicted, how sure the model is of it, its spread, and actions.
 
     ============  ============================================  =======================
@@ -52,9 +73,9 @@ def as_table(dataset: Dataset, prediction: Prediction) -> pl.DataFrame:
                   of every target if there are several
     ============  ============================================  =======================
     """
-    kind, value, spread = dataset.task.kind, prediction.value, prediction.spread
-    names = dataset.class_names or [str(i) for i in range(max(2, value.size(1)))]
-    columns: dict[str, Any] = {"id": dataset.item_ids or [str(i) for i in range(value.size(0))]}
+    value, spread = prediction.value, prediction.spread
+    names = class_names or [str(i) for i in range(max(2, value.size(1)))]
+    columns: dict[str, Any] = {"id": item_ids or [str(i) for i in range(value.size(0))]}
     if kind == "multiclass":
         best = value.argmax(-1, keepdim=True)
         columns["prediction"] = [names[i] for i in best.squeeze(-1).tolist()]

@@ -15,10 +15,13 @@ from lightning_fabric.plugins.environments.lightning import find_free_network_po
 from cognn.data.dataset import Dataset
 from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint, read_json, write, write_json
+from cognn.train.cluster import launched, leads
 from cognn.train.config import Config, ConfigError, load
-from cognn.train.devices import RANK, make_fabric
-from cognn.train.errors import RunError
+from cognn.train.devices import RANK, first, make_fabric
+from cognn.train.errors import Lost, RunError
 from cognn.train.loop import Epoch, train_split
+from cognn.train.minibatches import check, home, tell
+from cognn.train.partitions import kept
 from cognn.train.sources import MEMORY, load_data
 from cognn.train.tensorboard import Events, need_tensorboard
 from cognn.train.workers import in_parallel, serve
@@ -45,20 +48,24 @@ def parse_splits(text: str, available: int) -> list[int]:
 
 def begin(config: Config, out: Path, dataset: Dataset) -> None:
     """Make the folder of a new run; one that exists belongs to another run and is left alone."""
+    launch = launched()
+    if launch is not None:
+        launch.adopt(config.train)
     config.check()
     parse_splits(config.data.splits, len(dataset.splits))
-    if config.train.devices > 1 and dataset.task.level == "node":
-        raise ConfigError(
-            "devices: a node task is one whole graph; use devices=1, and --jobs for several splits at once"
-        )
+    check(config.train, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
-    if (out / "config.toml").exists():
-        raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
     with torch.device("meta"):  # a name that the network refuses must not leave a folder that blocks the next try
         build_model(config.model, dataset)
-    if config.train.devices == 1:
-        make_fabric(config.train)
+    together = config.train.devices == 1 or launch is not None
+    first(make_fabric(config.train) if together else None, lambda: _make(config, out, dataset))
+
+
+def _make(config: Config, out: Path, dataset: Dataset) -> None:
+    if (out / "config.toml").exists():
+        raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
+    tell(config)
     write(out / "config.toml", config.to_toml().encode())
     if dataset.schema is not None:
         write(out / "schema.json", dataset.schema.to_json().encode())
@@ -72,16 +79,36 @@ def train(
     tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Train all splits of the run in ``out`` that are not done yet, and sum them up in ``result.json``."""
-    config = run_config(out)
+    config, launch = run_config(out), launched()
     devices = config.train.devices
+    if launch is not None:
+        launch.check(devices)
     if jobs > 1 and devices > 1:
         raise ConfigError(f"jobs: this run has devices={devices} for every split; use jobs=1")
     if tensorboard:
         need_tensorboard()
     dataset = load_data(config.data) if dataset is None else dataset
     data, splits = fingerprint(dataset), parse_splits(config.data.splits, len(dataset.splits))
-    left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
-    if devices > 1:
+    fabric = None if launch is None else make_fabric(config.train)
+
+    def prepare() -> list[int]:
+        left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
+        if left and config.train.partitions:  # once for all splits, and where the user can read how
+            kept(dataset, config.train.partitions, home(config, out), data)
+        return left
+
+    def conclude() -> dict[str, Any]:
+        results = [read_json(out / f"split-{index}" / "result.json") for index in splits]
+        summary = summarise(dataset.name, config, results)
+        for index in splits if tensorboard else []:
+            if index not in left:
+                with Events(out, index, dataset.task.metric) as events:
+                    events.redraw()
+        write_json(out / "result.json", summary)
+        return summary
+
+    left = first(fabric, prepare)
+    if devices > 1 and launch is None:
         for index in left:
             _on_devices(out, index, devices, report, tensorboard)
     elif jobs > 1 and len(left) > 1:
@@ -89,15 +116,8 @@ def train(
         in_parallel("cognn.train.run", tasks, jobs, _follow(out, left, report))
     else:
         for index in left:
-            _train_split(out, config, dataset, index, data, report, tensorboard)
-    results = [read_json(out / f"split-{index}" / "result.json") for index in splits]
-    summary = summarise(dataset.name, config, results)
-    for index in splits if tensorboard else []:
-        if index not in left:
-            with Events(out, index, dataset.task.metric) as events:
-                events.redraw()
-    write_json(out / "result.json", summary)
-    return summary
+            _train_split(out, config, dataset, index, data, report, tensorboard and leads())
+    return first(fabric, conclude)
 
 
 def _train_split(
@@ -166,9 +186,8 @@ def _work(out: str, index: str, tensorboard: str, port: str = "", rank: str = ""
     dataset = load_data(config.data)
     try:
         _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, tensorboard == "True")
-    except RuntimeError:
-        if port:  # a process that dies cuts the others off: let it be the one that is found dead first
-            time.sleep(2)
+    except Lost:  # a process that dies cuts the others off: let it be the one that is found dead first
+        time.sleep(2)
         raise
 
 

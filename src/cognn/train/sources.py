@@ -15,6 +15,7 @@ _USED: dict[str, set[str]] = {
     "tables": {f.name for f in fields(DataConfig)} - {"encoding"},
     "a .graphml": {f.name for f in fields(DataConfig)} - {"encoding", "edges", "graphs"},
     "an .npz": _DRAWN | {"directed"},
+    "a store": set(),
     "a known dataset": {"data_seed", "encoding"},
     "PyG data": _DRAWN,
     "a Dataset": set(),
@@ -29,10 +30,12 @@ def load_data(config: DataConfig) -> Dataset:
     if config.dataset == MEMORY:
         raise RunError("the run learned from data in memory; in Python, cognn.open_run(RUN, data) has both")
     from cognn.data.files import is_own, load_files
+    from cognn.data.store import is_store
 
     if config.edges or is_own(config.dataset):
         suffix = Path(config.dataset).suffix.lower()
-        _refuse_useless(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, "tables"))
+        kind = "a store" if is_store(config.dataset) else "tables"
+        _refuse_useless(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, kind))
         return load_files(config)
     from cognn.data.registry import entry
     from cognn.data.registry import load as load_known

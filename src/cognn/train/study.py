@@ -1,13 +1,7 @@
-"""The folder of a study: its plan, its store, and who may work on it.
-
-The store is SQLite, by Optuna's ``RDBStorage``: a transaction is there whole or not at all after ``kill -9``, and the
-system frees the lock of a process that dies.  Optuna's journal file has neither: a line cut short by a kill makes it
-unreadable for good, and a dead owner's lock is waited for.
-"""
+"""A study: its plan, who may work on it, and which trials are whose."""
 
 import itertools
 import random
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,13 +12,14 @@ from cognn.train.checkpoint import read_json, write_json
 from cognn.train.config import Config, ConfigError, from_mapping
 from cognn.train.errors import RunError
 from cognn.train.spaces import Space, distributions, grid_size
-from cognn.train.tune_options import TuneOptions
+from cognn.train.study_store import open_store, owner, refuse_other_store
+from cognn.train.tune_options import SEARCH, TuneOptions
 
 if TYPE_CHECKING:
-    from optuna import Study
+    from optuna import Study, Trial
     from optuna.storages import RDBStorage
 
-FORMAT, NAME = "cognn-tune-1", "cognn"
+FORMAT = "cognn-tune-1"
 
 
 @dataclass
@@ -43,14 +38,22 @@ class Plan:
 
     def write(self, folder: Path) -> None:
         """Begin a study, or see that the one in the folder is this one."""
-        path, own = folder / "study.json", asdict(self)
-        if not path.exists():
-            # What is not said has no value to write, as in a recipe.
-            config = {s: {k: v for k, v in values.items() if v is not None} for s, values in own["config"].items()}
-            return write_json(path, {"format": FORMAT} | own | {"config": config})
-        found = asdict(read_plan(folder))
+        if not (folder / "study.json").exists():
+            write_json(folder / "study.json", self.document())
+        else:
+            self.check(read_plan(folder), str(folder), "--out")
+
+    def document(self) -> dict[str, Any]:
+        """The plan as :func:`parse_plan` reads it."""
+        own = asdict(self)  # what is not said has no value to write, as in a recipe
+        config = {s: {k: v for k, v in values.items() if v is not None} for s, values in own["config"].items()}
+        return {"format": FORMAT} | own | {"config": config}
+
+    def check(self, other: "Plan", where: str, remedy: str) -> None:
+        """Refuse a study that is another one."""
+        found, own = asdict(other), asdict(self)
         if found["data"] != self.data or found["name"] != self.name:
-            raise RunError(f"{folder}: the dataset has changed since this study began; start a new one with --out")
+            raise RunError(f"{where}: the dataset has changed since this study began; start a new one with {remedy}")
         pairs: list[tuple[str, Any, Any]] = [("splits", found["splits"], self.splits)]
         pairs += [
             (f"search space of {k}", found["space"].get(k), self.space.get(k)) for k in found["space"] | self.space
@@ -58,8 +61,7 @@ class Plan:
         pairs += [(k, v, own["config"][s][k]) for s in found["config"] for k, v in found["config"][s].items()]
         for what, was, wanted in pairs:
             if was != wanted:
-                raise RunError(f"{folder}: this study has {what} {was!r}, not {wanted!r}; start a new one with --out")
-        return None
+                raise RunError(f"{where}: this study has {what} {was!r}, not {wanted!r}; start a new one with {remedy}")
 
 
 def read_plan(folder: Path) -> Plan:
@@ -67,13 +69,32 @@ def read_plan(folder: Path) -> Plan:
     path = folder / "study.json"
     if not path.exists():
         raise RunError(f"{folder}: not a study (there is no study.json in it)")
-    found = read_json(path)
+    return parse_plan(read_json(path), str(path))
+
+
+def parse_plan(found: Any, where: str) -> Plan:
+    """A plan from its document."""
     try:
-        if found.pop("format") != FORMAT:
+        if found["format"] != FORMAT:
             raise KeyError("format")
-        return Plan(**found | {"config": from_mapping(found["config"], str(path))})
+        values = {key: value for key, value in found.items() if key != "format"}
+        return Plan(**values | {"config": from_mapping(values["config"], where)})
     except (AttributeError, KeyError, TypeError, ConfigError) as error:
-        raise RunError(f"{path}: not a study of this version of cognn ({error})") from None
+        raise RunError(f"{where}: not a study of this version of cognn ({error})") from None
+
+
+def joined(options: TuneOptions) -> tuple[Plan, TuneOptions]:
+    """The plan of a study that another machine has begun, and the options with its way of searching."""
+    with open_store(None, options) as storage:
+        where = f"study {options.study}"
+        try:
+            attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(options.study))
+            plan, search = attributes["plan"], attributes["search"]
+        except KeyError:
+            raise RunError(
+                f"{where}: not in the store; begin it on one machine by the command without --join"
+            ) from None
+        return parse_plan(plan, where), replace(options, **search)
 
 
 def need_optuna() -> None:
@@ -106,60 +127,84 @@ def alone(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def open_study(folder: Path, options: TuneOptions, plan: Plan, worker: int = 0) -> "Iterator[Study]":
-    """The study, on its store; what goes wrong with the file is one line."""
+    """The study, on its store."""
     import optuna
-    from sqlalchemy import URL
-    from sqlalchemy.exc import SQLAlchemyError
 
-    path = folder / "study.db"
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    refuse_other_store(folder, options)
     if worker == 0:
         plan.write(folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        try:
-            url = URL.create("sqlite", database=str(path.resolve())).render_as_string(hide_password=False)
-            storage = optuna.storages.RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 120}})
-            study = optuna.create_study(
-                storage=storage,
-                study_name=NAME,
-                load_if_exists=True,
-                direction="maximize" if plan.higher_is_better else "minimize",
+    with open_store(folder, options) as storage:
+        study = optuna.create_study(
+            storage=storage,
+            study_name=options.study,
+            load_if_exists=True,
+            direction="maximize" if plan.higher_is_better else "minimize",
+        )
+        if worker == 0:
+            if options.storage and "plan" in study.user_attrs:
+                where = f"study {options.study}"
+                plan.check(parse_plan(study.user_attrs["plan"], where), where, "--study")
+            _give_back(storage, options, owner(folder) if options.storage else None)
+        # Every process and every resumption draws from a stream of its own, and the same ones if done again.
+        stream = [options.study_seed, worker, len(study.get_trials(deepcopy=False))]
+        seed = hash((*stream, int(owner(folder), 16)) if options.storage else tuple(stream)) % 2**32
+        random_first, startup, several = options.sampler == "random", options.startup_trials, options.workers > 1
+        study.sampler = (
+            optuna.samplers.RandomSampler(seed)
+            if random_first
+            else optuna.samplers.TPESampler(
+                seed=seed, n_startup_trials=startup, constant_liar=several or bool(options.storage)
             )
-            if worker == 0:
-                _give_back(storage)
-            # Every process and every resumption draws from a stream of its own, and the same ones if done again.
-            seed = hash((options.study_seed, worker, len(study.get_trials(deepcopy=False)))) % 2**32
-            random_first, startup = options.sampler == "random", options.startup_trials
-            study.sampler = (
-                optuna.samplers.RandomSampler(seed)
-                if random_first
-                else optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, constant_liar=options.workers > 1)
-            )
-            warm_up = round(options.prune_after * plan.config.train.epochs)
-            median = optuna.pruners.MedianPruner(n_startup_trials=startup, n_warmup_steps=warm_up)
-            study.pruner = median if options.prune else optuna.pruners.NopPruner()
-            try:
-                yield study
-            finally:
-                storage.engine.dispose()
-        except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-            reason = str(error.__cause__ or error).splitlines()[0]
-            raise RunError(f"{path}: the study's store cannot be used ({reason})") from None
+        )
+        warm_up = round(options.prune_after * plan.config.train.epochs)
+        median = optuna.pruners.MedianPruner(n_startup_trials=startup, n_warmup_steps=warm_up)
+        study.pruner = median if options.prune else optuna.pruners.NopPruner()
+        yield study
 
 
-def _give_back(storage: "RDBStorage") -> None:
-    """Nobody else is at work, so whoever had a trial is dead: it goes on from its checkpoint, by the same number."""
+def claim(study: "Study", folder: Path, options: TuneOptions, space: dict[str, Any]) -> "Trial | None":
+    """The next trial to train; None if the study has enough.
+
+    Workers of one folder take turns, so that no two of them take the last trial; those of several machines may, and the
+    study then has as many more at most as there are other machines.
+    """
+    from filelock import FileLock
     from optuna.trial import TrialState
 
-    number = storage.get_study_id_from_name(NAME)
+    with FileLock(folder / ".claim.lock"):
+        taken = [t for t in study.get_trials(deepcopy=False) if t.state != TrialState.WAITING]
+        if len(taken) >= options.trials:
+            return None
+        trial = study.ask(space)
+        if options.storage:
+            trial.set_user_attr("owner", owner(folder))
+        return trial
+
+
+def _give_back(storage: "RDBStorage", options: TuneOptions, own: str | None) -> None:
+    """Nobody is at work in this folder, so whoever had a trial of it is dead: it goes on from its checkpoint."""
+    from optuna.trial import TrialState
+
+    number = storage.get_study_id_from_name(options.study)
     for trial in storage.get_all_trials(number, deepcopy=False, states=(TrialState.RUNNING,)):
-        key = storage.get_trial_id_from_study_id_trial_number(number, trial.number)
-        storage.set_trial_state_values(key, TrialState.WAITING)
+        if own is None or trial.user_attrs.get("owner") == own:  # in a database others may be alive
+            key = storage.get_trial_id_from_study_id_trial_number(number, trial.number)
+            storage.set_trial_state_values(key, TrialState.WAITING)
 
 
 def prepare(study: "Study", plan: Plan, options: TuneOptions) -> TuneOptions:
-    """Queue a grid that is small enough to be tried whole; there are no more trials than its points then."""
+    """Queue a grid that is small enough to be tried whole, and leave word for those who join.
+
+    There are no more trials than points of such a grid.
+    """
+    options = _queued(study, plan, options)
+    if options.storage:
+        study.set_user_attr("plan", plan.document())
+        study.set_user_attr("search", {name: getattr(options, name) for name in SEARCH})
+    return options
+
+
+def _queued(study: "Study", plan: Plan, options: TuneOptions) -> TuneOptions:
     size = grid_size(plan.space)
     if size is None or size > options.trials:
         return options

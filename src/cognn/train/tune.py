@@ -2,6 +2,7 @@
 
 import json
 import math
+import platform
 import shutil
 import sys
 from collections.abc import Callable
@@ -20,8 +21,8 @@ from cognn.train.loop import Epoch, train_split
 from cognn.train.run import parse_splits
 from cognn.train.sources import load_data
 from cognn.train.spaces import configure, distributions, search_space
-from cognn.train.study import Plan, alone, describe, need_optuna, open_study, prepare, read_plan
-from cognn.train.tune_options import TuneOptions
+from cognn.train.study import Plan, alone, claim, describe, joined, need_optuna, open_study, prepare, read_plan
+from cognn.train.tune_options import SEARCH, TuneOptions
 from cognn.train.workers import in_parallel, serve
 
 if TYPE_CHECKING:
@@ -44,7 +45,13 @@ def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | No
     options.check()
     if dataset is not None and options.workers > 1:
         raise ConfigError("workers: data from memory cannot be handed to other processes; use workers=1")
-    if options.resume is not None:
+    if options.join:
+        before, options = joined(options)
+        dataset = load_data(before.config.data) if dataset is None else dataset
+        plan, name = replace(before, data=fingerprint(dataset)), f"{before.name}-{before.config.model.model}"
+        plan.check(before, f"study {options.study}", "--study")
+        folder = options.out or Path("runs") / f"{name}-tune-{platform.node()}"
+    elif options.resume is not None:
         folder, before = options.resume, read_plan(options.resume)
         dataset = load_data(before.config.data) if dataset is None else dataset
         plan = replace(before, data=fingerprint(dataset))
@@ -61,7 +68,7 @@ def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | No
     from cognn.train.tune_report import summarise
 
     with alone(folder), open_study(folder, options, plan) as study:
-        options = prepare(study, plan, options)
+        options = options if options.join else prepare(study, plan, options)
         if options.workers > 1:
             _in_parallel(folder, study, options, report)
         else:
@@ -82,17 +89,12 @@ def _work(
     folder: Path, study: "Study", plan: Plan, options: TuneOptions, dataset: Dataset, report: Told | None = None
 ) -> None:
     """Train one trial after the other until the study has enough."""
-    from filelock import FileLock
-    from optuna.trial import TrialState
-
     space = distributions(plan.space)
     while True:
         try:
-            with FileLock(folder / ".claim.lock"):  # or two workers would both take the last trial
-                taken = [t for t in study.get_trials(deepcopy=False) if t.state != TrialState.WAITING]
-                if len(taken) >= options.trials:
-                    return
-                trial = study.ask(space)
+            trial = claim(study, folder, options, space)
+            if trial is None:
+                return
             _trial(folder, study, trial, plan, dataset)
         except KeyboardInterrupt:
             raise Interrupted from None
@@ -166,8 +168,7 @@ def _objective(trial: "Trial", reported: set[int], plan: Plan, dataset: Dataset,
 
 def _in_parallel(folder: Path, study: "Study", options: TuneOptions, report: Told | None) -> None:
     """Workers on one store."""
-    names = ("trials", "workers", "sampler", "prune", "startup_trials", "prune_after", "study_seed")
-    settings = json.dumps({name: getattr(options, name) for name in names})
+    settings = json.dumps({name: getattr(options, name) for name in ("workers", "storage", "study", *SEARCH)})
     told = {t.number for t in study.get_trials(deepcopy=False) if t.state.is_finished()}
 
     def look() -> None:

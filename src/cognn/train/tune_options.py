@@ -20,6 +20,10 @@ from cognn.train.config import (
 
 TUNED_ON = "0"  # one split is enough to choose by, and leaves the others untouched
 
+NAME = "cognn"
+SEARCH = ("trials", "sampler", "prune", "startup_trials", "prune_after", "study_seed")
+"""Options of the search itself: those who join a study take them over."""
+
 
 @dataclass
 class TuneOptions:
@@ -39,6 +43,13 @@ class TuneOptions:
     """Folder of the study; by default runs/DATASET-MODEL-tune. One that exists goes on if it is the same search."""
     resume: Path | None = None
     """Go on with the study in this folder, with its own options."""
+    storage: str = ""
+    """URL of a database for the study, such as postgresql://user@host/name, that other machines reach too; by default
+    a file in the folder. The folder, with curves and checkpoints, is this machine's own."""
+    study: str = NAME
+    """Name of the study in that database."""
+    join: bool = False
+    """Work on a study that another machine has begun there, with its options, until it has enough trials."""
     sampler: Literal["tpe", "random"] = "tpe"
     """How a trial is chosen; a grid that has no more points than trials is tried whole, in random order."""
     prune: bool = True
@@ -63,6 +74,10 @@ class TuneOptions:
         for name, low in (("trials", 1), ("workers", 1), ("startup_trials", 0), ("study_seed", 0)):
             if getattr(self, name) < low:
                 raise ConfigError(f"{name}: expected {low} or more, got {getattr(self, name)}")
+        if self.join and not self.storage:
+            raise ConfigError("join: a study of another machine is reached by its database; give --storage too")
+        if self.study != NAME and not self.storage:
+            raise ConfigError("study: is the name in a database; give --storage too, or leave it out")
         if not 0 <= self.prune_after <= 1:
             raise ConfigError(f"prune_after: expected a share from 0 to 1, got {self.prune_after}")
         self.config().check()

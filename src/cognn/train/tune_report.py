@@ -33,6 +33,9 @@ def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
     mattered, notes = importance(study, len(done))
     if mattered and _score(done[0]) == _score(done[-1]):
         mattered, notes = {}, ["nothing mattered: all finished trials have the same score"]
+    elsewhere = sum(trial.state == TrialState.RUNNING for trial in trials)
+    if elsewhere:
+        notes = [*notes, f"trials that others are still at: {elsewhere}; give the command again to count them in"]
     plots, note = _plots(folder, plan, done, mattered)
     count = {state: sum(trial.state.name == state for trial in trials) for state in ("COMPLETE", "PRUNED", "FAIL")}
     result = {

@@ -1,0 +1,98 @@
+"""Where layer-wise inference keeps its states, so that a run that was killed goes on where it was."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cognn.data.guard import shorten
+from cognn.data.whole import allocate, release
+from cognn.train.checkpoint import read_json, write_json
+from cognn.train.errors import RunError
+
+PROGRESS = "progress.json"
+SECONDS = 10.0
+"""Between two records of how far it is."""
+
+
+class Scratch:
+    """A folder of mapped arrays, and how far their computation is.
+
+    Args:
+        folder: Made with the first array if it is not there; if it is, what it was made for must be the same.
+        identity: What it is made for: model, store and options.
+        room: Bytes that the arrays may hold of the memory before they give it back.
+    """
+
+    def __init__(self, folder: str | Path, identity: dict[str, Any], room: int = 0) -> None:
+        self.folder = folder = Path(folder)
+        self.identity, self.room = json.loads(json.dumps(identity)), room
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self.step, self.node, self._recorded = 0, 0, time.monotonic()
+        if not folder.exists():
+            return
+        if not (folder / PROGRESS).is_file():
+            raise RunError(f"{folder}: is in the way of what predicting has to put aside; move or delete it")
+        known = read_json(folder / PROGRESS)
+        for key, value in self.identity.items():
+            if known.get("identity", {}).get(key) != value:
+                raise RunError(f"{folder}: was begun with another {key}; delete it to begin anew")
+        self.step, self.node = int(known["step"]), int(known["node"])
+
+    def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
+        """An array by its name; new, or as it was left."""
+        if name not in self.arrays:
+            if not self.folder.exists():
+                self._write()
+            with self._usable(name) as file:
+                if not file.exists():
+                    part = file.with_suffix(".part")
+                    allocate(part, dtype, shape)
+                    part.rename(file)
+            array = self.known(name)
+            if array.dtype != np.dtype(dtype) or array.shape != shape:
+                raise RunError(f"{self.folder / name}.npy: is of another size; delete {self.folder} to begin anew")
+        return self.arrays[name]
+
+    def known(self, name: str) -> NDArray[Any]:
+        """An array that an earlier step made, as it was left."""
+        if name not in self.arrays:
+            with self._usable(name) as file:
+                self.arrays[name] = np.load(file, mmap_mode="r+", allow_pickle=False)
+        return self.arrays[name]
+
+    def record(self, step: int, node: int, force: bool = False) -> None:
+        """All steps before ``step`` are done, and this one up to ``node``; written now and then, or by ``force``."""
+        self.step, self.node = step, node
+        if sum(array.nbytes for array in self.arrays.values()) > self.room:
+            for array in self.arrays.values():
+                release(array)
+        if force or time.monotonic() - self._recorded > SECONDS:
+            for array in self.arrays.values():
+                array.flush()  # type: ignore[attr-defined]
+            self._write()
+
+    def delete(self) -> None:
+        """Remove the folder."""
+        self.arrays.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextmanager
+    def _usable(self, name: str) -> Iterator[Path]:
+        file = self.folder / f"{name}.npy"
+        try:
+            yield file
+        except (OSError, ValueError) as error:
+            file.with_suffix(".part").unlink(missing_ok=True)
+            reason = getattr(error, "strerror", None) or shorten(str(error))
+            raise RunError(f"{file}: cannot be used ({reason}); make room, or delete {self.folder}") from None
+
+    def _write(self) -> None:
+        write_json(self.folder / PROGRESS, {"identity": self.identity, "step": self.step, "node": self.node})
+        self._recorded = time.monotonic()

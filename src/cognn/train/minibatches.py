@@ -1,0 +1,74 @@
+"""How a node task trains on less than its whole graph, and which of it an output can hang on."""
+
+import logging
+import os
+from pathlib import Path
+
+from lightning_fabric import Fabric
+
+from cognn.data.dataset import Dataset
+from cognn.data.store import is_store
+from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig
+from cognn.train.neighbors import Neighbors, has_pyg_lib
+from cognn.train.partitions import Partitions, kept
+
+log = logging.getLogger("cognn")
+
+
+def minibatches(
+    config: Config, dataset: Dataset, folder: Path, data: str, fabric: Fabric
+) -> Partitions | Neighbors | None:
+    """What a config asks for; None is the whole graph, or a graph task.
+
+    Args:
+        config: With its ``partitions`` or ``neighbors``.
+        dataset: To train on.
+        folder: Of the run.
+        data: Fingerprint of the dataset.
+        fabric: Of all processes.
+    """
+    t = config.train
+    check(t, dataset)
+    if t.partitions:
+        found = kept(dataset, t.partitions, home(config, folder), data, fabric)
+        return Partitions(dataset, found.part, t.partitions_per_batch, t.halo)
+    return Neighbors(dataset, t.hops()) if t.neighbors else None
+
+
+def home(config: Config, folder: Path) -> Path:
+    """Where partitions are kept: with a store that can be written to, for all runs on it; else with the run."""
+    store = Path(config.data.dataset).expanduser()
+    return store if is_store(store) and os.access(store, os.W_OK) else folder
+
+
+def check(config: TrainConfig, dataset: Dataset) -> None:
+    """Refuse what does not go with the dataset."""
+    name = "partitions" if config.partitions else "neighbors" if config.neighbors else ""
+    if dataset.task.level == "graph":
+        if name:
+            raise ConfigError(f"{name}: is for node tasks; graph tasks have batch_size")
+        return
+    if config.partitions > dataset.num_nodes:
+        raise ConfigError(f"partitions: the graph has {dataset.num_nodes} nodes, got {config.partitions}")
+    if config.devices > 1 and not name:
+        raise ConfigError(
+            "devices: a node task is one whole graph; share it out with partitions or neighbors, or use devices=1"
+        )
+
+
+def tell(config: Config) -> None:
+    """Say what sampled neighbourhoods leave out, and who samples them."""
+    if config.train.neighbors:
+        by = "pyg-lib" if has_pyg_lib() else "PyTorch, slowly (pyg-lib is not installed: https://data.pyg.org/whl)"
+        hops, field = len(config.train.hops()), receptive_field(config.model)
+        log.info(f"neighbors: {hops} of the {field} hops that an output can hang on, sampled by {by}")
+
+
+def receptive_field(config: ModelConfig) -> int:
+    """Hops that an output can hang on: a layer hears one more hop, and its actions see ``action_layers`` around both.
+
+    A node at the far end of a heard edge acts on what lies ``action_layers`` hops around it, so every layer of a Co-GNN
+    reaches ``action_layers + 1`` hops further.
+    """
+    acts = config.model == "cognn" and config.action != "none"
+    return config.num_layers * (config.action_layers + 1 if acts else 1)

@@ -1,0 +1,398 @@
+"""Layer-wise inference equals the model in memory, whatever the blocks, and goes on where it was killed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from torch_geometric.nn import SAGEConv
+
+from cognn import CoGNN
+from cognn.cli import main
+from cognn.counter import gumbel
+from cognn.data.build import from_dataset
+from cognn.data.errors import DataError
+from cognn.data.store import open_store
+from cognn.inference import Pass, Scratch, infer
+from cognn.inference.blocks import Blocks
+from cognn.inference.layerwise import identity, run
+from cognn.train.config import ConfigError
+from cognn.train.errors import RunError
+from tests.data.test_store import small_disk
+from tests.train.conftest import make_dataset
+
+LAYERS = ["sum", "mean", "gcn", "gin", "gat"]
+ROOM = 6_000
+"""Bytes for a block: a few of the 60 nodes."""
+
+
+def make_model(seed: int = 0, **options) -> CoGNN:
+    torch.manual_seed(seed)
+    model = CoGNN(4, 8, 3, 3, **{"action_channels": 5, "action_layers": 2, "residual": "linear"} | options)
+    with torch.no_grad():  # statistics and biases that are not those of a new model
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.2)
+        for norm in model.norms:
+            if isinstance(norm, torch.nn.BatchNorm1d):
+                norm.running_mean.normal_(std=0.3)
+                norm.running_var.uniform_(0.5, 2)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory) -> dict:
+    """Stores and what they were made of, without and with edge features."""
+    folder = tmp_path_factory.mktemp("stores")
+    plain, amounts, categories = (make_dataset("node", "multiclass", edges=bool(i)) for i in range(3))
+    categories.edge_attr = torch.randint(3, (240, 2), generator=torch.Generator().manual_seed(0))
+    categories.edge_categories = (3, 4)
+    kinds = {"plain": plain, "amounts": amounts, "categories": categories}
+    return {name: (dataset, from_dataset(dataset, folder / name)) for name, dataset in kinds.items()}
+
+
+def in_blocks(model, store, folder: Path, mode: str = "argmax", key=(0,), room: int = ROOM):
+    """Outputs and action codes ``(num_layers, N)``."""
+    out = torch.full((store.num_nodes, 3), torch.nan)
+    scratch = Scratch(folder, {})
+
+    def sink(first: int, last: int, rows: torch.Tensor) -> None:
+        out[first:last] = rows
+
+    blocks = Blocks(store, room, 8, 1, torch.device("cpu"))
+    run(model, store, scratch, [Pass(mode, key, sink, keep=model.action_network is not None)], blocks)
+    codes = scratch.arrays.get("actions")
+    codes = None if codes is None else torch.from_numpy(codes.astype(np.int64).T.copy())
+    shutil.rmtree(folder)
+    return out, codes
+
+
+@torch.no_grad()
+def assert_equal(model, dataset, store, folder, mode) -> None:
+    out, codes = in_blocks(model, store, folder, mode)
+    inputs = (dataset.x, dataset.graphs[0], dataset.edge_attr)
+    if codes is None:
+        expected = model(*inputs)
+    elif mode == "sample":  # other draws than in memory, so memory is told them
+        expected = model(*inputs, actions=codes)
+    else:
+        expected, trace = model(*inputs, actions=mode, return_trace=True)
+        assert torch.equal(codes, trace.actions)
+    torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_blocks_are_blocks(graphs) -> None:
+    store = graphs["plain"][1]
+    blocks, first, seen = Blocks(store, ROOM, 8, 1, torch.device("cpu")), 0, []
+    while first < store.num_nodes:
+        block = blocks.take(first)
+        first = block.last
+        seen.append(block)
+    assert len(seen) > 4
+    assert [block.first for block in seen] == [0, *(block.last for block in seen[:-1])]
+    assert sum(block.graph.num_edges for block in seen) == store.num_edges
+    for block in seen:
+        assert block.nodes.unique().numel() == block.nodes.numel()
+        assert block.nodes[: block.size].tolist() == list(range(block.first, block.last))
+
+
+@pytest.mark.parametrize("action", [*LAYERS, None])
+@pytest.mark.parametrize("env", LAYERS)
+def test_every_pair_of_layers(graphs, tmp_path, env, action) -> None:
+    dataset, store = graphs["plain"]
+    for seed, mode in enumerate(("argmax", "expected", "sample")):
+        assert_equal(make_model(seed, env=env, action=action), dataset, store, tmp_path / mode, mode)
+
+
+@pytest.mark.parametrize("kind", ["amounts", "categories"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_edge_features(graphs, tmp_path, layer, kind) -> None:
+    dataset, store = graphs[kind]
+    options = {"edge_dim": 2} if kind == "amounts" else {"edge_categories": (3, 4)}
+    assert_equal(make_model(env=layer, action=layer, **options), dataset, store, tmp_path / "w", "argmax")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"action_space": "factored"},
+        {"action_space": "factored", "action_layers": 1, "standard_bias": 1.0},
+        {"action_layers": 4, "action": "gcn", "env": "gcn"},
+        {"norm": "batch", "norm_first": False},
+        {"norm": "batch", "norm_first": True, "residual": None},
+        {"norm": None, "norm_first": False, "residual": "identity", "decoder_layers": 3},
+        {"mean_over": "all", "act": "relu"},
+        {"temperature": 0.5, "input_dropout": 0.5},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("mode", ["argmax", "expected", "sample"])
+def test_every_option_of_the_model(graphs, tmp_path, options, mode) -> None:
+    dataset, store = graphs["plain"]
+    assert_equal(make_model(**options), dataset, store, tmp_path / "w", mode)
+
+
+def test_draws_belong_to_nodes_not_to_blocks(graphs, tmp_path) -> None:
+    store, model = graphs["plain"][1], make_model()
+    runs = {
+        (room, key): in_blocks(model, store, tmp_path / "w", "sample", key, room)
+        for room in (ROOM, 4 * ROOM, 10**9)
+        for key in ((0, 1), (0, 2))
+    }
+    for key in ((0, 1), (0, 2)):
+        for room in (ROOM, 4 * ROOM):
+            assert torch.equal(runs[room, key][1], runs[10**9, key][1])
+            torch.testing.assert_close(runs[room, key][0], runs[10**9, key][0], rtol=1e-5, atol=1e-5)
+    assert not torch.equal(runs[ROOM, (0, 1)][1], runs[ROOM, (0, 2)][1])
+
+
+def test_noise_is_gumbel_and_its_streams_differ() -> None:
+    noise = gumbel((3, 1), 0, 50_000, 4)
+    assert torch.equal(noise[100:200], gumbel((3, 1), 100, 200, 4))
+    flat = noise.flatten().double().sort().values
+    expected = torch.exp(-torch.exp(-flat))
+    assert (
+        expected - torch.linspace(0, 1, flat.numel(), dtype=torch.float64)
+    ).abs().max() < 0.005  # Kolmogorov-Smirnov
+    others = [gumbel(key, 0, 50_000, 4) for key in ((3, 2), (4, 1), (1, 3), (3, 1, 0))]
+    for other in others:
+        pair = torch.stack([noise.flatten(), other.flatten()])
+        assert abs(float(torch.corrcoef(pair)[0, 1])) < 0.02
+    assert float(torch.corrcoef(noise.T).fill_diagonal_(0).abs().max()) < 0.02
+
+
+# Stopped and refused --------------------------------------------------------------------------------------------------
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_goes_on_from_any_block(graphs, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("cognn.inference.scratch.SECONDS", 0.0)  # every block is recorded
+    dataset, store = graphs["plain"]
+    model = make_model(action="gcn", env="gcn", action_space="factored")
+    done: list[tuple[str, int]] = []
+    with torch.no_grad():
+        expected = model(dataset.x, dataset.graphs[0], actions="argmax")
+    out = torch.full((60, 3), torch.nan)
+
+    def sink(first: int, last: int, rows: torch.Tensor) -> None:
+        out[first:last] = rows
+
+    starts, count = 0, 0
+    while True:
+        scratch = Scratch(tmp_path / "w", {"model": identity(model)})
+        left = 7
+
+        def report(name: str, node: int, total: int) -> None:
+            nonlocal left
+            done.append((name, node))
+            left -= 1
+            if not left:
+                raise Killed
+
+        try:
+            blocks = Blocks(store, ROOM, 8, 1, torch.device("cpu"))
+            run(model, store, scratch, [Pass("argmax", (0,), sink)], blocks, report)
+            break
+        except Killed:
+            starts += 1
+        count += 1
+        assert count < 100
+    assert starts > 5
+    assert len(done) == len(set(done))  # no block was computed twice
+    torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_another_model_or_store_is_refused(graphs, tmp_path) -> None:
+    Scratch(tmp_path / "w", {"model": "a", "store": "b"}).array("x", np.float32, (3, 1))
+    with pytest.raises(RunError, match=r"x.npy: is of another size"):
+        Scratch(tmp_path / "w", {"model": "a", "store": "b"}).array("x", np.float32, (4, 1))
+    with pytest.raises(RunError, match="was begun with another store; delete it"):
+        Scratch(tmp_path / "w", {"model": "a", "store": "c"})
+    assert identity(make_model(0)) != identity(make_model(1))
+    assert identity(make_model(0)) == identity(make_model(0))
+    (tmp_path / "other").mkdir()
+    with pytest.raises(RunError, match="is in the way"):
+        Scratch(tmp_path / "other", {})
+
+
+def test_what_cannot_be_run_in_blocks(graphs, tmp_path) -> None:
+    store = graphs["plain"][1]
+    scratch = Scratch(tmp_path / "w", {})
+
+    def attempt(model, kind: str = "plain", memory: int = 4 << 30) -> None:
+        infer(model, graphs[kind][1], scratch, [], memory)
+
+    with pytest.raises(RunError, match="a layer of PyG"):
+        attempt(make_model(env=lambda i, o: SAGEConv(i, o)))
+    with pytest.raises(RunError, match="in training mode"):
+        attempt(make_model().train())
+    with pytest.raises(RunError, match="for cognn models of node tasks"):
+        attempt(torch.nn.Linear(4, 3))
+    with pytest.raises(DataError, match="has 4 features, the model takes 5"):
+        attempt(CoGNN(5, 8, 3, 2).eval())
+    with pytest.raises(DataError, match="has 2 edge features"):
+        attempt(make_model(), "amounts")
+    with pytest.raises(ConfigError, match=r"memory: 0.25 GB are too little"):
+        attempt(make_model(), memory=1 << 28)
+    with pytest.raises(ConfigError, match="edges of node 0 alone take"):
+        Blocks(store, 100, 8, 1, torch.device("cpu")).take(0)
+
+
+# By the command line --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A run on tables, the tables, and a store of them."""
+    folder = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+    n = 200
+    names = [f"v{i}" for i in range(n)]
+    label = [("p", "q", "r")[i] for i in rng.integers(3, size=n)]
+    pl.DataFrame({"id": names, "a": rng.normal(size=n), "label": label}).write_csv(folder / "nodes.csv")
+    ends = {k: [names[i] for i in rng.integers(n, size=900)] for k in ("source", "target")}
+    pl.DataFrame(ends | {"w": rng.normal(size=900)}).write_parquet(folder / "edges.parquet")
+    files = [str(folder / "nodes.csv"), "--edges", str(folder / "edges.parquet"), "--target", "label", "--undirected"]
+    sizes = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "2", "--quiet"]
+    assert main(["train", *files, *sizes, "--out", str(folder / "run")]) == 0
+    assert main(["data", "build", *files, "--out", str(folder / "store"), "--quiet"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_predictions_of_a_store_are_those_of_its_graph(trained, tmp_path, monkeypatch, suffix) -> None:
+    monkeypatch.setattr("cognn.train.predict_store.ROWS", 64)
+    run, store = str(trained / "run"), str(trained / "store")
+    common = ["--actions", "--samples", "3"]
+    assert main(["predict", run, "--out", str(tmp_path / f"memory.{suffix}"), *common]) == 0
+    assert main(["predict", run, store, "--out", str(tmp_path / f"big.{suffix}"), *common]) == 0
+    read = pl.read_csv if suffix == "csv" else pl.read_parquet
+    memory, big = (read(tmp_path / f"{name}.{suffix}") for name in ("memory", "big"))
+    assert memory.columns == big.columns
+    assert memory.schema == big.schema
+    assert memory.height == big.height == 200
+    for name in memory.columns:
+        if name.startswith("p_"):
+            np.testing.assert_allclose(memory[name], big[name], atol=1e-5)
+        elif name != "spread":  # of other draws
+            assert memory[name].equals(big[name]), name
+    assert 0.1 < (big["spread"].mean() + 1e-9) / (memory["spread"].mean() + 1e-9) < 10
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"big.{suffix}", f"memory.{suffix}"]
+
+
+def test_the_spread_is_the_standard_deviation_of_the_draws(trained, tmp_path) -> None:
+    from cognn.train.fit import open_run
+    from cognn.train.predict_store import write_store_predictions
+
+    fitted, store = open_run(trained / "run"), open_store(trained / "store")
+    write_store_predictions(fitted, str(trained / "store"), tmp_path / "p.parquet", samples=4)
+    model, draws = fitted.model(None, store.blank()), []
+    for draw in range(4):
+        out = torch.empty(200, 3)
+
+        def sink(first: int, last: int, rows: torch.Tensor, out: torch.Tensor = out) -> None:
+            out[first:last] = rows
+
+        infer(model, store, Scratch(tmp_path / f"w{draw}", {}), [Pass("sample", (0, 2, draw), sink)], 4 << 30)
+        draws.append(out.softmax(-1))
+    table = pl.read_parquet(tmp_path / "p.parquet")
+    best = torch.tensor([{"p": 0, "q": 1, "r": 2}[word] for word in table["prediction"]])
+    spread = torch.stack(draws).std(0).gather(1, best[:, None]).squeeze(1)
+    assert float(spread.max()) > 0
+    np.testing.assert_allclose(table["spread"], spread, atol=1e-6)
+
+
+def test_predicting_that_was_killed_goes_on(trained, tmp_path) -> None:
+    """Killed for real, in the middle; the same command ends with the same bytes."""
+    command = ["predict", str(trained / "run"), str(trained / "store"), "--samples", "2", "--out"]
+    assert main([*command, str(tmp_path / "whole.csv")]) == 0
+    script = (
+        "import os, signal, sys, time\nimport cognn.inference.scratch as s\ns.SECONDS = 0.0\n"
+        "record, left = s.Scratch.record, [6]\n"
+        "def killing(self, *args, **options):\n    record(self, *args, **options)\n    left[0] -= 1\n"
+        "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "s.Scratch.record = killing\nfrom cognn.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    target = str(tmp_path / "killed.csv")
+    done = subprocess.run([sys.executable, "-c", script, *command, target], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (tmp_path / "killed.csv.work" / "progress.json").exists()
+    assert not (tmp_path / "killed.csv").exists()
+    assert main([*command, target]) == 0
+    assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed.csv", "whole.csv"]
+
+
+def test_a_store_that_was_read_in_another_way_is_refused(trained, tmp_path, capsys) -> None:
+    pl.read_csv(trained / "nodes.csv").with_columns(pl.col("a") * 3).write_csv(tmp_path / "nodes.csv")
+    files = [str(tmp_path / "nodes.csv"), str(trained / "edges.parquet")]
+    run, words = str(trained / "run"), ["--quiet", "--out"]
+    assert main(["data", "build", *files, "--target", "label", "--undirected", *words, str(tmp_path / "a")]) == 0
+    assert main(["predict", run, str(tmp_path / "a"), "--out", str(tmp_path / "p.csv")]) == 2
+    assert f"build it again with --like {run}" in capsys.readouterr().err
+    assert main(["data", "build", *files, "--like", run, *words, str(tmp_path / "b")]) == 0
+    assert main(["predict", run, str(tmp_path / "b"), "--samples", "0", "--out", str(tmp_path / "p.csv")]) == 0
+    assert pl.read_csv(tmp_path / "p.csv").columns == ["id", "prediction", "p_p", "p_q", "p_r"]
+
+
+def test_a_damaged_store_is_not_scored(trained, tmp_path, capsys) -> None:
+    shutil.copytree(trained / "store", tmp_path / "store")
+    content = bytearray((tmp_path / "store" / "x.npy").read_bytes())
+    content[200] ^= 1
+    (tmp_path / "store" / "x.npy").write_bytes(content)
+    assert main(["predict", str(trained / "run"), str(tmp_path / "store"), "--out", str(tmp_path / "p.csv")]) == 2
+    assert "x.npy: its content has changed since it was built" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_training_on_a_store_and_predicting_it(trained, tmp_path) -> None:
+    store, run = str(trained / "store"), str(tmp_path / "run")
+    sizes = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "2", "--quiet", "--out", run]
+    assert main(["train", store, *sizes]) == 0
+    assert main(["predict", run, store, "--samples", "0", "--out", str(tmp_path / "p.csv")]) == 0
+    assert main(["predict", run, "--samples", "0", "--out", str(tmp_path / "m.csv")]) == 0
+    big, memory = pl.read_csv(tmp_path / "p.csv"), pl.read_csv(tmp_path / "m.csv")
+    np.testing.assert_allclose(big["p_p"], memory["p_p"], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--memory", "0.1"], "memory: 0.1 GB are too little"),
+        (["--edges", "e.csv"], "edges: goes with a node table"),
+        (["--samples", "-1"], "samples: expected 0 or more"),
+    ],
+)
+def test_a_mistake_is_one_line(trained, tmp_path, capsys, words, message) -> None:
+    out = tmp_path / "p.csv"
+    assert main(["predict", str(trained / "run"), str(trained / "store"), "--out", str(out), *words]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("cognn: ")
+    assert message in error
+    assert not os.listdir(tmp_path)
+
+
+def test_memory_is_for_stores(trained, tmp_path, capsys) -> None:
+    assert main(["predict", str(trained / "run"), "--memory", "2", "--out", str(tmp_path / "p.csv")]) == 2
+    assert "memory: is for a graph that is a store" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_while_predicting(trained, tmp_path, capsys) -> None:
+    command = ["predict", str(trained / "run"), str(trained / "store"), "--samples", "0"]
+    command += ["--out", str(tmp_path / "p.csv")]
+    with small_disk(3000):  # the records fit, the states do not
+        assert main(command) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "state-0.npy: cannot be used" in error
+    assert "make room" in error
+    assert not (tmp_path / "p.csv").exists()
+    assert main(command) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]

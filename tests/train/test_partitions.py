@@ -1,0 +1,293 @@
+import logging
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from cognn.data.dataset import Dataset, Split
+from cognn.graph import Graph
+from cognn.train import loop, metrics, run
+from cognn.train.build import build_model
+from cognn.train.checkpoint import load_tensors
+from cognn.train.config import ConfigError
+from cognn.train.errors import RunError
+from cognn.train.items import Items
+from cognn.train.minibatches import receptive_field
+from cognn.train.partitions import Partitions, kept
+from tests.train.conftest import KINDS, make_dataset
+from tests.train.test_loop import same, small, weights
+
+CPU = torch.device("cpu")
+
+
+def cut_up(dataset: Dataset, parts: int = 6) -> torch.Tensor:
+    return torch.arange(dataset.num_nodes) * parts // dataset.num_nodes
+
+
+def islands(kind: str = "regression", count: int = 5, size: int = 12) -> Dataset:
+    """A node task whose graph falls apart into pieces of one size, none without something to train on."""
+    rng = torch.Generator().manual_seed(0)
+    edges = [torch.randint(size, (2, 3 * size), generator=rng) + i * size for i in range(count)]
+    edge_index, nodes = torch.cat(edges, dim=1), count * size
+    dataset = make_dataset("node", kind)
+    order = torch.arange(nodes)
+    split = Split(order[order % 3 == 0], order[order % 3 == 1], order[order % 3 == 2])
+    return replace(dataset, graphs=[Graph(edge_index, nodes)], splits=[split])  # 60 nodes too
+
+
+def test_partitions_that_meet_have_the_edges_between_them() -> None:
+    dataset = make_dataset("node", "binary", edges=True)
+    part, graph = cut_up(dataset), dataset.graphs[0]
+    batch, inside = Partitions(dataset, part).take(torch.tensor([4, 1]))
+    assert inside.all()
+    assert batch.items.tolist() == torch.isin(part, torch.tensor([1, 4])).nonzero().flatten().tolist()
+    there = torch.isin(part[graph.edge_index], torch.tensor([1, 4])).all(0)
+    between = part[graph.edge_index[:, there]]
+    assert (between[0] != between[1]).any()
+    rows = lambda ends, attr: sorted(torch.cat([ends.t(), attr], 1).tolist())  # noqa: E731
+    expected = rows(graph.edge_index[:, there], dataset.edge_attr[there])
+    assert rows(batch.items[batch.graph.edge_index], batch.edge_attr) == expected
+    assert torch.equal(batch.x, dataset.x[batch.items])
+
+
+def test_a_halo_makes_one_layer_exact_and_carries_no_loss() -> None:
+    dataset = make_dataset("node", "binary", edges=True)
+    part, train = cut_up(dataset), dataset.splits[0].train
+    model = build_model(small(num_layers=1, action="none").model, dataset).eval()
+    whole = model(dataset.x, dataset.graphs[0], dataset.edge_attr)
+    exact = {}
+    for halo in (True, False):
+        items, seen = Items(dataset, 1, CPU, some=Partitions(dataset, part, 2, halo)), []
+        for batch, rows, weight in items.training(train):
+            seen += batch.items[rows].tolist()
+            out = model(batch.x, batch.graph, batch.edge_attr)[rows]
+            exact.setdefault(halo, []).append(torch.allclose(out, whole[batch.items[rows]], atol=1e-6))
+            assert weight == 1.0
+        assert sorted(seen) == sorted(train.tolist())  # every node to train on, once
+    assert all(exact[True])
+    assert not any(exact[False])
+
+
+def test_which_partitions_meet_is_drawn_anew_from_the_random_stream() -> None:
+    dataset = make_dataset("node", "binary")
+    items = Items(dataset, 1, CPU, some=Partitions(dataset, cut_up(dataset), 2))
+    epochs = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        epochs.append([[share.batch.items.tolist() for share in items.training(torch.arange(60))] for _ in range(2)])
+    assert epochs[0] == epochs[1] != epochs[2]
+    assert epochs[0][0] != epochs[0][1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("halo", [False, True])
+def test_ranks_add_up_to_the_gradient_of_one_process_on_the_same_batches(kind: str, processes: int, halo: bool) -> None:
+    dataset = make_dataset("node", kind, edges=True)
+    if kind in ("multilabel", "regression"):
+        dataset.y[::3, 0] = float("nan")
+    torch.manual_seed(0)
+    model = build_model(small(action="none", dropout=0.0).model, dataset).double()
+    train = torch.arange(25)  # so that some partitions have nothing to train on
+    items = Items(dataset, 8, CPU, torch.float64, Partitions(dataset, cut_up(dataset, 7), 2, halo))
+    ranks = [SimpleNamespace(world_size=processes, global_rank=r, broadcast=lambda x: x) for r in range(processes)]
+    shares = []
+    for rank in ranks:
+        torch.manual_seed(1)
+        shares.append([share for _ in range(4) for share in items.training(train, rank)])
+    assert len({len(own) for own in shares}) == 1  # as many steps on all: nobody waits for ever
+    assert any(share is None for own in shares for share in own)
+    assert sum(len(share.rows) for own in shares for share in own if share is not None) == 4 * len(train)
+
+    def gradient(*parts) -> torch.Tensor:
+        model.zero_grad()
+        sum(parts).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters()])
+
+    for step in zip(*shares, strict=True):
+        mine = [share for share in step if share is not None]
+        outs = [model(s.batch.x, s.batch.graph, s.batch.edge_attr)[s.rows] for s in mine]
+        targets = [dataset.y[s.batch.items[s.rows]] for s in mine]
+        summed = gradient(
+            *(metrics.loss(dataset.task, o, y) * s.weight for o, y, s in zip(outs, targets, mine, strict=True))
+        )
+        outs = [model(s.batch.x, s.batch.graph, s.batch.edge_attr)[s.rows] for s in mine]
+        alone = gradient(metrics.loss(dataset.task, torch.cat(outs), torch.cat(targets)))
+        torch.testing.assert_close(summed, alone)
+
+
+@pytest.mark.parametrize("options", [{"partitions_per_batch": 2}, {"partitions_per_batch": 3, "halo": True}])
+def test_training_learns_and_a_run_that_stops_ends_as_if_it_had_not(options, tmp_path, monkeypatch) -> None:
+    dataset = make_dataset("node", "multiclass", edges=True)
+    dataset.x = torch.nn.functional.one_hot(dataset.y, 4).float()
+    config = small(epochs=20, splits="0", lr=0.01, partitions=5, **options)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for folder in (whole, stopped):
+        run.begin(config, folder, dataset)
+    assert run.train(whole, dataset=dataset)["test"]["mean"] > 0.8
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+
+    class Stop(Exception):
+        pass
+
+    def stop(split, line, best, best_epoch) -> None:
+        if line.epoch == 9:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run.train(stopped, dataset=dataset, report=stop)
+    torch.manual_seed(99)
+    run.train(stopped, dataset=dataset)
+    assert same(weights(stopped), weights(whole))
+
+
+def test_kill_9_leaves_no_trace(tmp_path, monkeypatch) -> None:
+    dataset, config = (
+        make_dataset("node", "binary"),
+        small(epochs=40, splits="0", partitions=4, partitions_per_batch=2, halo=True),
+    )
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        run.begin(config, folder, dataset)
+    run.train(whole, dataset=dataset)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    log = killed / "split-0" / "metrics.jsonl"
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            run.train(killed, dataset=dataset)
+            os._exit(0)
+        before = log.stat().st_size if log.exists() else -1
+        while (log.stat().st_size if log.exists() else -1) == before and os.waitpid(child, os.WNOHANG)[0] == 0:
+            time.sleep(0.001)
+        assert not (killed / "split-0" / "result.json").exists(), "train longer"
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    run.train(killed, dataset=dataset)
+    assert same(weights(killed), weights(whole))
+
+
+def test_the_partition_is_kept_and_made_anew_only_for_another_graph(tmp_path, caplog, monkeypatch) -> None:
+    caplog.set_level(logging.INFO, "cognn")
+    dataset = make_dataset("node", "binary")
+    first = kept(dataset, 4, tmp_path, "a")
+    assert "4 partitions by" in caplog.text
+    assert "of the edges run between them" in caplog.text
+    monkeypatch.setattr("cognn.train.partitions.partition", None)
+    again = kept(dataset, 4, tmp_path, "a")
+    assert torch.equal(first.part, again.part)
+    assert first.method == again.method
+    with pytest.raises(TypeError):
+        kept(dataset, 4, tmp_path, "b")
+    monkeypatch.undo()
+    path = tmp_path / "partitions-4.safetensors"
+    for damage in (b"", path.read_bytes()[:-3]):
+        path.write_bytes(damage)
+        with pytest.raises(RunError, match=r"partitions-4.safetensors: damaged or not a partition; delete it"):
+            kept(dataset, 4, tmp_path, "a")
+
+
+def test_without_pymetis_it_trains_too_and_says_so(tmp_path, caplog, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    caplog.set_level(logging.INFO, "cognn")
+    dataset = make_dataset("node", "binary")
+    run.begin(small(partitions=4, splits="0", epochs=2), tmp_path, dataset)
+    run.train(tmp_path, dataset=dataset)
+    assert r"repeated halving" in caplog.text
+    assert "pip install 'cognn[scale]'" in caplog.text
+
+
+def test_scores_are_those_of_the_whole_graph(tmp_path) -> None:
+    from cognn.train.evaluate import evaluate
+    from cognn.train.fit import fit
+
+    dataset = make_dataset("node", "binary")
+    fitted = fit(dataset, out=tmp_path, partitions=4, epochs=3, splits="0", hidden_channels=8)
+    again = evaluate(fitted)["splits"][0]  # knows nothing of partitions
+    assert [again[p] for p in ("train", "val", "test")] == [
+        fitted.result["splits"][0][p] for p in ("train", "val", "test")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"halo": True}, "halo, partitions_per_batch: say what to do with partitions"),
+        ({"partitions_per_batch": 2}, "halo, partitions_per_batch: say what to do with partitions"),
+        ({"partitions": 3, "partitions_per_batch": 4}, "partitions_per_batch: expected 1 to partitions=3, got 4"),
+        ({"partitions": 3, "partitions_per_batch": 0}, "partitions_per_batch: expected 1 to partitions=3, got 0"),
+        ({"partitions": -1}, "partitions: expected 0 or more, got -1"),
+        ({"partitions": 3, "neighbors": "5"}, "neighbors, partitions: are two ways"),
+        ({"neighbors": "5,0"}, "neighbors: expected numbers above 0 or all"),
+        ({"neighbors": "5;3"}, "neighbors: expected numbers above 0 or all"),
+    ],
+)
+def test_nonsense_is_refused(options, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        small(**options)
+
+
+def test_what_does_not_go_with_the_data_is_refused(tmp_path) -> None:
+    for name, value in (("partitions", 4), ("neighbors", "5")):
+        with pytest.raises(ConfigError, match=f"{name}: is for node tasks; graph tasks have batch_size"):
+            run.begin(small(**{name: value}), tmp_path, make_dataset("graph", "binary"))
+    with pytest.raises(ConfigError, match="partitions: the graph has 60 nodes, got 61"):
+        run.begin(small(partitions=61), tmp_path, make_dataset("node", "binary"))
+    assert not (tmp_path / "config.toml").exists()
+
+
+def test_the_receptive_field_is_what_an_output_really_hangs_on() -> None:
+    for options in (
+        {"num_layers": 2, "action_layers": 2},
+        {"num_layers": 3, "action": "none"},
+        {"num_layers": 2, "model": "gcn"},
+    ):
+        config = small(**options).model
+        reach = receptive_field(config)
+        nodes = 2 * reach + 4
+        path = torch.arange(nodes)
+        edge_index = torch.cat([torch.stack([path[:-1], path[1:]]), torch.stack([path[1:], path[:-1]])], dim=1)
+        dataset = replace(make_dataset("node", "regression"), graphs=[Graph(edge_index, nodes)])
+        torch.manual_seed(0)
+        model = build_model(config, dataset).double().eval()
+        x = torch.randn(nodes, 4, dtype=torch.float64, requires_grad=True)
+        how = {"actions": "expected"} if config.model == "cognn" and config.action != "none" else {}
+        model(x, Graph(edge_index, nodes), **how)[0].sum().backward()
+        touched = x.grad.abs().sum(1) > 0
+        assert touched.nonzero().max() == reach
+
+
+def trained(folder: Path, dataset: Dataset, **options) -> dict[str, torch.Tensor]:
+    run.begin(small(**options), folder, dataset)
+    run.train(folder, dataset=dataset)
+    return load_tensors(folder / "split-0" / "best.safetensors")[0]
+
+
+def test_where_partitions_are_pieces_nothing_is_approximated(tmp_path) -> None:
+    pytest.importorskip("pymetis")
+    dataset = islands()
+    plain = {"action": "none", "dropout": 0.0, "num_layers": 3, "epochs": 4, "splits": "0"}
+    whole = trained(tmp_path / "whole", dataset, **plain)
+    parts = trained(tmp_path / "parts", dataset, **plain, partitions=5, partitions_per_batch=5)
+    for key, value in whole.items():
+        torch.testing.assert_close(parts[key], value, rtol=1e-4, atol=1e-6)
+
+
+def test_a_store_keeps_the_partition_for_all_runs_on_it(tmp_path, monkeypatch) -> None:
+    from cognn.data.build import from_dataset
+    from cognn.train.sources import load_data
+
+    from_dataset(make_dataset("node", "binary"), tmp_path / "store")
+    config = small(dataset=str(tmp_path / "store"), partitions=4, epochs=2, splits="0")
+    for name in ("one", "two"):
+        run.begin(config, tmp_path / name, load_data(config.data))
+        run.train(tmp_path / name)
+        assert not (tmp_path / name / "partitions-4.safetensors").exists()
+        monkeypatch.setattr("cognn.train.partitions.partition", None)  # the second need not find it again
+    assert (tmp_path / "store" / "partitions-4.safetensors").exists()
