@@ -2,7 +2,8 @@
 
 Every point is a training step (forward and backward pass, mean environment, sum action network of two layers of 16) on
 a random graph in a process of its own: the best time of several, and the peak of its resident memory less what Python
-and its libraries hold.  Points already in the record are not measured again; ``--again`` measures all.
+and its libraries hold.  Processes: an epoch of ``cognn train minesweeper-board --partitions 8 --devices P``, one thread
+each, evaluation left out.  Points already in the record are not measured again; ``--again`` measures all.
 
     python -m benchmarks.growth                    # up to 10^7 edges
     python -m benchmarks.growth --edges 100000000  # up to 10^8: some 15 GB
@@ -10,9 +11,11 @@ and its libraries hold.  Points already in the record are not measured again; ``
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,6 +30,7 @@ from cognn.experiments.provenance import hardware, versions
 ROOT = Path(__file__).resolve().parent.parent
 RECORD, REPORT = ROOT / "results" / "scaling.json", ROOT / "results" / "scaling.md"
 LARGE = 1_000_000_000
+PROCESSES = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,18 @@ def measure(point: Point) -> dict[str, float]:
     }
 
 
+def processes(count: int) -> dict[str, float]:
+    """Seconds of an epoch over 8 partitions, shared out to so many processes."""
+    options = "--partitions 8 --partitions-per-batch 1 --num-layers 10 --epochs 20 --eval-every 20 --splits 0 --quiet"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cognn", "train", "minesweeper-board", *options.split()]
+        command += ["--devices", str(count), "--out", f"{folder}/run"]
+        env = os.environ | {"OMP_NUM_THREADS": "1"}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
+        lines = Path(folder, "run", "split-0", "metrics.jsonl").read_text().splitlines()
+    return {"step": json.loads(lines[-1])["seconds"] / 20}
+
+
 def line(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
     """Slope, intercept and R2 of the least squares line."""
     x, y = torch.tensor(xs, dtype=torch.float64), torch.tensor(ys, dtype=torch.float64)
@@ -120,6 +136,11 @@ def report(record: dict[str, dict[str, float]], most: int) -> str:
         if name == "edges" and len(xs) > 2:
             fits["graph"] = line(xs, [m["graph_gb"] for _, m in rows])
             fits["prepare"] = line(xs, [m["prepare"] for _, m in rows])
+    parts += ["## Against processes\n", _row(["processes", "epoch in s", "speed-up"]), _row(["---"] * 3)]
+    for count in PROCESSES:
+        seconds = record[f"processes={count}"]["step"]
+        parts.append(_row([count, f"{seconds:.3f}", f"{record['processes=1']['step'] / seconds:.2f}"]))
+    parts.append("")
     if "edges step" in fits:
         parts += _billion(fits)
     return "\n".join(parts)
@@ -169,6 +190,11 @@ def main() -> None:
             RECORD.write_text(json.dumps(record, indent=1) + "\n")
         took = record[point.key]
         print(f"{point.key}: step {took['step']:.3f} s, peak {took['peak_gb']:.2f} GB", flush=True)
+    for count in PROCESSES:
+        if f"processes={count}" not in record:
+            record[f"processes={count}"] = processes(count)
+            RECORD.write_text(json.dumps(record, indent=1) + "\n")
+        print(f"processes={count}: epoch {record[f'processes={count}']['step']:.3f} s", flush=True)
     REPORT.write_text(report(record, options.edges))
 
 
