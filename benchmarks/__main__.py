@@ -23,6 +23,8 @@ BENCHMARKS = (
     "base_ratio",
     "scaling",
     "spmm",
+    "roofline",
+    "checkpointing",
     "checks_cost",
     "import_time",
     "read_parquet",
