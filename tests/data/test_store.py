@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -343,3 +344,20 @@ def test_a_mistake_is_one_line(tmp_path, monkeypatch, capsys, words, message) ->
     assert error.startswith("cognn: ")
     assert message in error
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("which", ["x.npy", "edges.npy"])
+@pytest.mark.parametrize("kind", ["archive", "pickle", "objects"])
+def test_only_arrays_are_built_of(which: str, kind: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((3, 1)))
+    np.save(tmp_path / "edges.npy", np.zeros((2, 4), np.int64))
+    with (tmp_path / which).open("wb") as file:
+        if kind == "archive":
+            np.savez(file, a=np.ones((3, 1)))
+        elif kind == "pickle":
+            pickle.dump([1], file)
+        else:
+            np.save(file, np.array([[{}]], object), allow_pickle=True)
+    with pytest.raises(DataError, match=f"{which}: cannot be read"):
+        from_files(DataConfig(str(tmp_path / "x.npy"), str(tmp_path / "edges.npy"), directed=True), tmp_path / "store")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.npy", "x.npy"]

@@ -26,7 +26,7 @@ from cognn.data.splitting import column_splits, known_items, random_splits
 from cognn.data.store import Store, open_store, write_header
 from cognn.data.tables import CSV, PARQUET, Table, open_streamed
 from cognn.data.targets import Targets, read_targets
-from cognn.data.whole import allocate, release, whole_folder
+from cognn.data.whole import allocate, mapped, release, whole_folder
 from cognn.train.config import ConfigError, DataConfig
 
 Report = Callable[[str, int, int], None]
@@ -236,7 +236,7 @@ def _edges(
 def _pairs(sorter: ExternalSort, name: str, num_nodes: int, memory: int, tell: Report) -> None:
     """Edges of an ``.npy`` ``(2, E)`` or ``(E, 2)``."""
     with reading(name):
-        ends: NDArray[Any] = np.load(existing(name), mmap_mode="r", allow_pickle=False)
+        ends = mapped(existing(name))
     if ends.dtype.kind not in "iu" or ends.ndim != 2 or 2 not in ends.shape:
         raise DataError(f"{name}: expected whole numbers (2, E) or (E, 2), got {ends.dtype} {ends.shape}")
     ends = ends if ends.shape[0] == 2 else ends.T
@@ -253,7 +253,7 @@ def _pairs(sorter: ExternalSort, name: str, num_nodes: int, memory: int, tell: R
 
 def _matrix(name: str) -> NDArray[Any]:
     with reading(name):
-        x: NDArray[Any] = np.load(existing(name), mmap_mode="r", allow_pickle=False)
+        x = mapped(existing(name))
     if x.dtype.kind not in "fiub" or x.ndim != 2 or not len(x):
         raise DataError(f"{name}: expected numbers (N, F), got {x.dtype} {x.shape}")
     return x

@@ -34,6 +34,7 @@ from cognn.data.errors import DataError
 from cognn.data.guard import reading
 from cognn.data.schema import Schema
 from cognn.data.targets import missing_targets
+from cognn.data.whole import mapped
 from cognn.graph import Graph
 
 FORMAT, VERSION, HEADER = "cognn-store", 1, "store.json"
@@ -189,7 +190,7 @@ def _mapped(file: Path, fact: dict[str, Any]) -> NDArray[Any]:
     if size != fact["bytes"]:
         raise DataError(f"{file}: has {size:,} bytes, but {fact['bytes']:,} were written; {AGAIN}")
     with reading(file, AGAIN):
-        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+        array = mapped(file)
     if str(array.dtype) != fact["dtype"] or list(array.shape) != fact["shape"]:
         raise DataError(f"{file}: holds {array.dtype} {array.shape}, not what {HEADER} says; {AGAIN}")
     return array
@@ -238,7 +239,7 @@ def write_header(folder: Path, name: str, task: Task | None, facts: dict[str, An
     """Finish a store whose arrays are in ``folder``: measure them, and say what they are."""
     arrays = {}
     for file in sorted(folder.glob("*.npy")):
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        array = mapped(file)
         arrays[file.stem] = {
             "dtype": str(array.dtype),
             "shape": list(array.shape),

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -60,11 +60,17 @@ def allocate(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[An
     return array
 
 
+def mapped(path: Path, mode: Literal["r", "r+"] = "r") -> NDArray[Any]:
+    """The array of an ``.npy`` file, mapped; a pickle, or an archive by that name, is an error, not opened."""
+    array: NDArray[Any] = np.lib.format.open_memmap(path, mode=mode)
+    return array
+
+
 def release(array: NDArray[Any]) -> None:
     """Give the memory of a mapped array back to the system; what was written to it stays in its file."""
-    mapped = getattr(array, "_mmap", None)
-    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
+    pages = getattr(array, "_mmap", None)
+    if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _sync(file: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cognn.data.guard import shorten
-from cognn.data.whole import allocate, release
+from cognn.data.whole import allocate, mapped, release
 from cognn.train.checkpoint import read_json, write_json
 from cognn.train.errors import RunError
 
@@ -64,7 +64,7 @@ class Scratch:
         """An array that an earlier step made, as it was left."""
         if name not in self.arrays:
             with self._usable(name) as file:
-                self.arrays[name] = np.load(file, mmap_mode="r+", allow_pickle=False)
+                self.arrays[name] = mapped(file, "r+")
         return self.arrays[name]
 
     def record(self, step: int, node: int, force: bool = False) -> None:
