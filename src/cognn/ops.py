@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.compiler import is_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling
 
 from cognn.graph import TINY
 
@@ -56,9 +56,9 @@ def heard(
 
 def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Tensor:
     """``A @ x``, or ``A_w @ x`` with one weight per edge in the order of ``graph.in_edge``."""
-    if weight is None and not is_compiling() and graph.tiny and not x.requires_grad:
+    if weight is None and graph.tiny and not x.requires_grad and not is_dynamo_compiling():
         try:  # nothing is asked that the product asks itself: for a tiny graph, questions are what it costs
-            return _bag(x, graph.in_sender, graph.in_ptr, include_last_offset=True)[0]
+            return _bag(x, graph.in_sender, graph.in_ptr, False, 0, False, None, True)[0]
         except RuntimeError:
             pass  # another type, shape or device, or no edges: the long way knows them
     return heard(graph, x, None, weight)
