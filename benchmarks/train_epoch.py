@@ -1,6 +1,6 @@
 """What training costs beyond the model: an epoch of ``cognn train`` against the bare steps that it cannot do without.
 
-The bare epoch is one training step (forward, backward, Adam) and one forward pass without gradients.  The other is the
+The bare epoch is one training step (forward, backward, fused Adam) and one forward pass without gradients.  The other is the
 real loop: the same plus the scores of all three parts, the log, the best weights kept, traces, states saved at their
 default interval, and signals minded.  Both take turns in one run, a bare epoch after each of the loop's, and their
 sums are compared, because a saved state belongs to many epochs.
@@ -52,7 +52,7 @@ def bare_epoch(config: Config, dataset: Dataset) -> Callable[[], object]:
     """The steps alone."""
     torch.manual_seed(0)
     model, train = build_model(config.model, dataset), dataset.splits[0].train
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.train.lr)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.train.lr, fused=True)
 
     def run() -> None:
         model.train()
