@@ -267,6 +267,7 @@ def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"dataset": dataset, "model": model, "metric": some[0]["metric"], "runs": len(scores)}
         row |= {"mean": mean(scores), "std": stdev(scores) if len(scores) > 1 else None}
         row |= {"val_mean": mean(run["val"] for run in some), "paper": some[0]["paper"]}
+        row |= {"epochs": max(run["config"]["train"]["epochs"] for run in some)}
         if some[0]["paper"] is not None:
             result = compare(scores, Published(**some[0]["paper"]), some[0]["metric"] != "mae")
             row |= {"verdict": result.verdict, "p": result.p}

@@ -26,17 +26,17 @@ def spread(mean: float, std: float | None, metric: str) -> str:
 
 
 def summary_table(summary: list[dict[str, Any]]) -> str:
-    """A row per cell: ours, the paper's, and the verdict."""
+    """A row per cell: ours and by what budget, the paper's, and the verdict."""
     lines = [
-        "| dataset | model | metric | ours | runs | paper | against the paper | p |",
-        "|---|---|---|---|---|---|---|---|",
+        "| dataset | model | metric | ours | runs | epochs | paper | against the paper | p |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in summary:
         paper, metric = row["paper"], row["metric"]
         theirs = "-" if paper is None else spread(paper["mean"], paper["std"], metric)
         p = row.get("p")
         cells = [row["dataset"], row["model"], metric.replace("_", " "), spread(row["mean"], row["std"], metric)]
-        cells += [str(row["runs"]), theirs, WORDS[row["verdict"]] if "verdict" in row else "-"]
+        cells += [str(row["runs"]), str(row["epochs"]), theirs, WORDS[row["verdict"]] if "verdict" in row else "-"]
         lines.append("| " + " | ".join([*cells, "-" if p is None else f"{p:.2g}"]) + " |")
     return "\n".join(lines) + "\n"
 
