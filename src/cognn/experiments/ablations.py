@@ -72,18 +72,25 @@ PLANS = {
 
 
 def run(lab: Lab) -> None:
-    """Train every variant of every subject, then compare."""
+    """Train every variant of every subject, then compare; ``--models`` names the variants."""
+    variants = lab.chosen(HELP | CHOICES, "models")
     for dataset in lab.chosen(SUBJECTS, "datasets"):
         subject = SUBJECTS[dataset]
         whole = Cell(dataset, subject.model, recipe(subject.experiment, dataset, subject.model), None, subject.seeds)
-        runs = {subject.model: lab.train(whole)}
-        kept = _kept(lab, whole, len({run["seed"] for run in runs[subject.model]}))
-        for variant, changes in (HELP | CHOICES).items():
-            config = varied(whole.config, variant, changes, kept)
+        ours = lab.train(whole)
+        kept = _kept(lab, whole, len({run["seed"] for run in ours}))
+        for variant in variants:
+            config = varied(whole.config, variant, (HELP | CHOICES)[variant], kept)
             if variant == TUNED:
                 config = recipe(subject.experiment, dataset, subject.base)
             if variant == TUNED or config != whole.config:
-                runs[variant] = lab.train(Cell(dataset, f"{subject.model}: {variant}", config, None, subject.seeds))
+                lab.train(Cell(dataset, _named(subject, variant), config, None, subject.seeds))
+        runs = {subject.model: ours}  # and beside them all variants of the record, whichever were trained just now
+        for variant in HELP | CHOICES:
+            cell = (dataset, _named(subject, variant))
+            theirs = [run for run in lab.runs if (run["dataset"], run["model"]) == cell]
+            if _paired(ours, theirs)[0]:
+                runs[variant] = theirs
         lab.facts[f"{dataset}: what {subject.model} gains over each variant, paired over the same splits"] = [
             _row(runs[subject.model], theirs, name) for name, theirs in runs.items() if name != subject.model
         ]
@@ -109,11 +116,10 @@ def varied(config: Config, variant: str, changes: dict[str, Any], kept: float) -
 
 def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> str:
     """One plain sentence for a reader who wants to know."""
-    ours, metric = [run["test"] for run in runs[model]], runs[model][0]["metric"]
-    words = []
+    metric, words = runs[model][0]["metric"], []
     for name in ("without actions", TUNED, RANDOM, "actions frozen"):
         if name in runs:
-            theirs = [run["test"] for run in runs[name]]
+            ours, theirs = _paired(runs[model], runs[name])
             result = compare_paired(ours, theirs, metric != "mae")
             p = "" if result.p is None else f", p = {result.p:.2g}"
             words.append(f"{WORDS[result.verdict]} against {name} ({_gap(mean(ours) - mean(theirs), metric)}{p})")
@@ -125,11 +131,22 @@ def _gap(value: float, metric: str) -> str:
 
 
 def _row(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    a, b, metric = [run["test"] for run in ours], [run["test"] for run in theirs], ours[0]["metric"]
+    (a, b), metric = _paired(ours, theirs), ours[0]["metric"]
     result = compare_paired(a, b, metric != "mae")
     row: dict[str, Any] = {"variant": name, "full": number(mean(a), metric), "variant's": number(mean(b), metric)}
     row |= {"gain": _gap(mean(a) - mean(b), metric), "full is": WORDS[result.verdict]}
     return row | {"p": None if result.p is None else f"{result.p:.2g}", "splits": len(a)}
+
+
+def _named(subject: Subject, variant: str) -> str:
+    return f"{subject.model}: {variant}"
+
+
+def _paired(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Test scores of both on the splits and seeds that both have, in the same order."""
+    first, second = ({(run["seed"], run["split"]): run["test"] for run in runs} for runs in (ours, theirs))
+    both = sorted(first.keys() & second.keys())
+    return [first[key] for key in both], [second[key] for key in both]
 
 
 def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:

@@ -124,6 +124,12 @@ class Lab:
         planned = wanted or getattr(self.plan, kind)
         return names if planned is None else [name for name in names if name in planned]
 
+    def without(self, *kinds: Literal["datasets", "models", "splits"]) -> None:
+        """Refuse what the user may ask of other experiments, and what would do nothing here."""
+        for kind in kinds:
+            if getattr(self, kind):
+                raise ConfigError(f"{kind}: {self.name} has none to choose from; leave the option out")
+
     # Training ---------------------------------------------------------------------------------------------------------
 
     def train(self, cell: Cell) -> list[dict[str, Any]]:

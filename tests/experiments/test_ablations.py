@@ -1,0 +1,56 @@
+"""What each choice contributes: the variants, and how they are set beside the whole model."""
+
+import pytest
+
+from cognn.cli import main
+from cognn.experiments.ablations import answer
+
+
+def test_smoke(reproduce) -> None:
+    record = reproduce("ablations")
+    models = {run["model"].partition(": ")[2] for run in record["runs"]}
+    assert {
+        "",
+        "without actions",
+        "tuned base",
+        "edges dropped at random",
+        "actions frozen",
+        "factored actions",
+    } <= models
+    said = next(fact for title, fact in record["facts"].items() if title.endswith("do the actions help?"))
+    assert "against tuned base" in said
+    assert "of the edges" in said
+    table = next(fact for title, fact in record["facts"].items() if "paired" in title)
+    assert {row["variant"] for row in table} == models - {""}
+    assert any(title.endswith("how the actions are scored") for title in record["facts"])
+
+
+def test_some_variants_now_and_others_later(reproduce) -> None:
+    def compared(record: dict) -> list[str]:
+        return [row["variant"] for row in next(fact for title, fact in record["facts"].items() if "paired" in title)]
+
+    assert compared(reproduce("ablations", "--models", "actions frozen")) == ["actions frozen"]
+    assert compared(reproduce("ablations", "--models", "without actions")) == ["without actions", "actions frozen"]
+
+
+def test_only_what_was_run_on_the_same_splits_is_compared() -> None:
+    def runs(scores: dict[int, float]) -> list[dict]:
+        return [{"seed": 0, "split": split, "test": test, "metric": "accuracy"} for split, test in scores.items()]
+
+    found = {"Co-GNN": runs({0: 0.9, 1: 0.8, 2: 0.7}), "without actions": runs({2: 0.5, 1: 0.7, 5: 0.1})}
+    assert "against without actions (+15.00 points, p = 0.2)" in answer("cora", found, "Co-GNN")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["propositions", "--datasets", "cora"], "datasets: propositions has none to choose from; leave the option out"),
+        (["kept-edges", "--models", "GCN"], "models: kept-edges has none to choose from; leave the option out"),
+        (["runtime", "--splits", "0"], "splits: runtime has none to choose from; leave the option out"),
+        (["ablations", "--models", "frozen"], "models: ablations has no 'frozen'; it has without actions, tuned base"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(options, message, tmp_path, capsys) -> None:
+    places = ["--out", str(tmp_path / "results"), "--work", str(tmp_path / "runs")]
+    assert main(["reproduce", *options, "--budget", "smoke", *places]) != 0
+    assert message in capsys.readouterr().err
