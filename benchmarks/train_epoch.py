@@ -1,9 +1,9 @@
 """What training costs beyond the model: an epoch of ``cognn train`` against the bare steps that it cannot do without.
 
-The bare epoch is one training step (forward, backward, fused Adam) and one forward pass without gradients.  The other is the
-real loop: the same plus the scores of all three parts, the log, the best weights kept, traces, states saved at their
-default interval, and signals minded.  Both take turns in one run, a bare epoch after each of the loop's, and their
-sums are compared, because a saved state belongs to many epochs.
+The bare epoch is one training step (forward, backward, fused Adam) and one forward pass without gradients.  The other
+is the real loop: the same plus the scores of all three parts, the log, the best weights kept, traces, states saved at
+their default interval, and signals minded.  Both take turns in one run, a bare epoch after each of the loop's, and
+their sums are compared, because a saved state belongs to many epochs.
 
     python -m benchmarks.train_epoch
 

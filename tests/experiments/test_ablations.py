@@ -44,9 +44,9 @@ def test_only_what_was_run_on_the_same_splits_is_compared() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["propositions", "--datasets", "cora"], "datasets: propositions has none to choose from; leave the option out"),
-        (["kept-edges", "--models", "GCN"], "models: kept-edges has none to choose from; leave the option out"),
-        (["runtime", "--splits", "0"], "splits: runtime has none to choose from; leave the option out"),
+        (["propositions", "--datasets", "cora"], "datasets: propositions has none to choose from; leave"),
+        (["kept-edges", "--models", "GCN"], "models: kept-edges has none to choose from; leave"),
+        (["runtime", "--splits", "0"], "splits: runtime has none to choose from; leave"),
         (["ablations", "--models", "frozen"], "models: ablations has no 'frozen'; it has without actions, tuned base"),
     ],
 )
