@@ -31,14 +31,16 @@ def test_drawn_actions_are_not_the_likeliest(reproduce: Reproduce, mirror: Path)
 
 
 def test_a_trend_needs_models_that_agree() -> None:
-    found = trend(np.stack([FALLING] * 10), 1.0, 0.0)
+    found = trend(np.stack([FALLING] * 10), (1.0, 0.0))
     assert (found["models falling"], found["models rising"]) == (10, 0)
     assert found["p"] == pytest.approx(2 / 2**10)
     assert (found["trend"], found["as published"], found["Spearman"]) == ("falls", "yes", pytest.approx(-1))
-    assert trend(np.stack([FALLING] * 10), 0.42, 0.99)["as published"] == "no"
-    assert trend(np.stack([FALLING] * 2), 1.0, 0.0)["trend"] == "none"  # two models cannot tell
-    assert trend(np.stack([FALLING, FALLING[::-1]] * 5), 1.0, 0.0)["trend"] == "none"
-    rising = trend(np.stack([FALLING[::-1]] * 10), 0.42, 0.99)
+    assert trend(np.stack([FALLING] * 10), (0.42, 0.99))["as published"] == "no"
+    assert trend(np.stack([FALLING] * 2), (1.0, 0.0))["trend"] == "too few models"
+    assert trend(np.stack([FALLING, FALLING[::-1]] * 5), (1.0, 0.0))["trend"] == "none"
+    unheard = trend(np.stack([FALLING] * 10), None)  # of what the paper has no figure, it says nothing
+    assert (unheard["trend"], unheard["paper"], unheard["as published"]) == ("falls", None, None)
+    rising = trend(np.stack([FALLING[::-1]] * 10), (0.42, 0.99))
     assert (rising["trend"], rising["as published"], rising["first layer"], rising["last layer"]) == (
         "rises",
         "yes",
@@ -48,7 +50,7 @@ def test_a_trend_needs_models_that_agree() -> None:
 
 
 def test_a_share_that_never_changes_has_no_trend() -> None:
-    found = trend(np.ones((10, 10)), 1.0, 0.0)
+    found = trend(np.ones((10, 10)), (1.0, 0.0))
     assert (found["Spearman"], found["p"], found["trend"]) == (0, 1, "none")
 
 

@@ -11,7 +11,7 @@ from cognn.cli import main
 from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset, Task
 from cognn.experiments import EXPERIMENTS, experiment, recipes
-from cognn.experiments.lab import BUDGETS, Cell, Lab, Plan
+from cognn.experiments.lab import BUDGETS, Budget, Cell, Lab, Plan, alone
 from cognn.experiments.tables import document, fill, write_document
 from cognn.experiments.verdict import Published
 from cognn.train.build import build_model
@@ -22,8 +22,8 @@ from cognn.train.fit import make_config
 OPTIONS = {"dataset": "cycles", "hidden_channels": 4, "num_layers": 1, "action_channels": 4, "epochs": 6, "samples": 2}
 
 
-def lab(tmp_path: Path, plan: Plan | None = None, **options) -> Lab:
-    return Lab("cycles", "full", plan or Plan(), tmp_path / "results", tmp_path / "runs", **options)
+def lab(tmp_path: Path, plan: Plan | None = None, budget: Budget = "full", **options) -> Lab:
+    return Lab("cycles", budget, plan or Plan(), tmp_path / "results", tmp_path / "runs", **options)
 
 
 def cell(**options) -> Cell:
@@ -43,7 +43,7 @@ def test_a_record_holds_what_is_needed_to_judge_and_to_repeat_it(tmp_path: Path)
     assert [run["seed"] for run in record["runs"]] == [0, 1]
     (row,) = record["summary"]
     assert row["mean"] == pytest.approx(sum(run["test"] for run in record["runs"]) / 2)
-    assert row["verdict"] in ("above", "equal", "below")
+    assert row["verdict"] in ("above", "equal", "below", "untested")
     assert "| cycles | Co-GNN(sum, mean) | accuracy |" in document(record)
 
 
@@ -120,6 +120,44 @@ def test_a_record_that_is_none_is_not_overwritten(tmp_path: Path) -> None:
         lab(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "content",
+    ['{"runs": 3}', "{}", "no JSON", '{"experiment": "cycles", "budget": "smoke", "command": "", "runs": [{}]}'],
+)
+def test_a_damaged_record_is_one_line(content: str, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "cycles-smoke.json").write_text(content)
+    with pytest.raises(RunError, match=r"cycles-smoke.json: not a record of an experiment \(.*\); move it away"):
+        lab(tmp_path, budget="smoke")
+
+
+def test_a_record_of_another_experiment_or_budget_is_refused(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.write()
+    work.record.rename(work.record.with_name("cycles-smoke.json"))
+    with pytest.raises(RunError, match="is a record of budget 'full', not 'smoke'; move it away"):
+        lab(tmp_path, budget="smoke")
+
+
+def test_two_at_once_would_lose_runs_so_the_second_is_refused(tmp_path: Path) -> None:
+    with (
+        alone(tmp_path, "cycles", "smoke"),
+        pytest.raises(RunError, match=r"cycles-smoke.json: another cognn reproduce is writing it"),
+        alone(tmp_path, "cycles", "smoke"),
+    ):
+        pytest.fail("both are in")
+    with alone(tmp_path, "cycles", "smoke"), alone(tmp_path, "cycles", "full"):
+        pass
+
+
+def test_a_run_that_lost_its_recipe_is_not_taken_for_another_one(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.train(cell())
+    (work.folder(cell(), 0) / "config.toml").unlink()
+    with pytest.raises(RunError, match=r"has lost its config.toml, so its recipe is not known; move it away"):
+        work.train(cell())
+
+
 def test_pages_are_filled_from_records(tmp_path: Path) -> None:
     work = lab(tmp_path)
     work.train(cell())
@@ -134,6 +172,8 @@ def test_pages_are_filled_from_records(tmp_path: Path) -> None:
     assert fill(filled, tmp_path / "results") == filled
     with pytest.raises(RunError, match="not there; run cognn reproduce pairs first"):
         fill("<!-- results: pairs -->\n<!-- end -->", tmp_path / "results")
+    with pytest.raises(RunError, match="readme: nothing to fill; it needs <!-- results: NAME -->"):
+        fill("<!-- results: cycles -->\nno end", tmp_path / "results")
 
 
 def test_the_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,13 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from cognn.cli import main
 from cognn.data import peptides_files
-from cognn.experiments import experiment
+from cognn.data.dataset import Dataset
+from cognn.data.errors import DataError
+from cognn.experiments import experiment, heterophilic, lab
+from cognn.train.config import DataConfig
+from cognn.train.sources import load_data
 
 
 @pytest.mark.parametrize(
@@ -48,3 +53,21 @@ def test_smoke_of_peptides(mirror, reproduce, tmp_path, monkeypatch) -> None:
     record = reproduce("peptides-func")
     assert [run["model"] for run in record["runs"]] == ["Co-GNN(gcn, gcn)"]
     assert 0 < record["summary"][0]["mean"] < 1
+
+
+def test_a_dataset_that_is_not_to_be_had_does_not_stop_the_others(mirror, tmp_path, monkeypatch, capsys) -> None:
+    if not (mirror / "heterophilous").is_dir():
+        pytest.skip("the mirror has no heterophilous")
+
+    def found(config: DataConfig) -> Dataset:
+        if config.dataset == "tolokers":
+            raise DataError("tolokers: not to be had")
+        return load_data(config)
+
+    monkeypatch.setattr(lab, "load_data", found)
+    monkeypatch.setattr(heterophilic, "DATASETS", ("tolokers", "minesweeper"))
+    places = ["--out", str(tmp_path / "results"), "--work", str(tmp_path / "runs"), "--quiet"]
+    chosen = ["--datasets", "tolokers,minesweeper", "--models", "MeanGNN", "--splits", "0"]
+    assert main(["reproduce", "heterophilic", "--budget", "smoke", *chosen, *places]) != 0
+    assert "tolokers: not to be had" in capsys.readouterr().err
+    assert "| minesweeper | MeanGNN |" in (tmp_path / "results" / "heterophilic-smoke.md").read_text()

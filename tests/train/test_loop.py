@@ -255,7 +255,7 @@ def test_splits(text: str, expected: list[int]) -> None:
     assert run.parse_splits(text, 3) == expected
 
 
-@pytest.mark.parametrize("text", ["3", "0-3", "a", "1-b", "-1", ",", "2-1"])
+@pytest.mark.parametrize("text", ["3", "0-3", "0-", "a", "1-b", "-1", ",", "2-1"])
 def test_bad_splits(text: str) -> None:
     with pytest.raises(ValueError, match=r"^splits: "):
         run.parse_splits(text, 3)

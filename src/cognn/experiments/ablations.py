@@ -4,19 +4,23 @@ Every variant changes one thing in the recipe of a table.  All are trained on th
 the comparisons are paired: a t-test over the differences from split to split.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 import torch
 
+from cognn.actions import ActionMode
 from cognn.experiments.lab import Cell, Lab, Plan
+from cognn.experiments.paired import gain, gap, paired
 from cognn.experiments.recipes import recipe
-from cognn.experiments.tables import PERCENT, WORDS, number
+from cognn.experiments.tables import WORDS, number
 from cognn.experiments.verdict import compare_paired
 from cognn.report.figures import beside
 from cognn.train import metrics
 from cognn.train.config import Config
+from cognn.train.fit import Fitted
 from cognn.train.items import Items, outputs
 
 
@@ -77,34 +81,37 @@ def run(lab: Lab) -> None:
     for dataset in lab.chosen(SUBJECTS, "datasets"):
         subject = SUBJECTS[dataset]
         whole = Cell(dataset, subject.model, recipe(subject.experiment, dataset, subject.model), None, subject.seeds)
-        ours = lab.train(whole)
-        kept = _kept(lab, whole, len({run["seed"] for run in ours}))
-        for variant in variants:
-            config = varied(whole.config, variant, (HELP | CHOICES)[variant], kept)
+        lab.train(whole)
+        modes: tuple[ActionMode, ...] = ("sample", "argmax")
+        kept = {mode: _kept(lab, whole, mode) for mode in modes}
+        ours = lab.known(whole)
+        runs = {subject.model: ours}
+        for variant, changes in (HELP | CHOICES).items():
+            config = varied(whole.config, variant, changes, kept["sample"])
             if variant == TUNED:
                 config = recipe(subject.experiment, dataset, subject.base)
-            if variant == TUNED or config != whole.config:
-                lab.train(Cell(dataset, _named(subject, variant), config, None, subject.seeds))
-        runs = {subject.model: ours}  # and beside them all variants of the record, whichever were trained just now
-        for variant in HELP | CHOICES:
-            cell = (dataset, _named(subject, variant))
-            theirs = [run for run in lab.runs if (run["dataset"], run["model"]) == cell]
-            if _paired(ours, theirs)[0]:
+            elif config == whole.config:
+                continue
+            cell = Cell(dataset, f"{subject.model}: {variant}", config, None, subject.seeds)
+            if variant in variants:
+                lab.train(cell)
+            theirs = lab.known(cell)  # of earlier calls too
+            if paired(ours, theirs)[0]:
                 runs[variant] = theirs
         lab.facts[f"{dataset}: what {subject.model} gains over each variant, paired over the same splits"] = [
-            _row(runs[subject.model], theirs, name) for name, theirs in runs.items() if name != subject.model
+            {"variant": name, **gain(ours, theirs)} for name, theirs in runs.items() if name != subject.model
         ]
         rows = {name: [_spread(theirs)] for name, theirs in runs.items()}
         metric = runs[subject.model][0]["metric"].replace("_", " ")
         lab.figure(beside(rows, (f"test {metric}",), f"test {metric}", dataset), dataset)
         lab.facts[f"{dataset}: how the actions are scored"] = _scoring(lab, whole)
-        share = f"They keep {kept:.1%} of the edges, over all layers."
+        share = f"They keep {kept['argmax']:.1%} of the edges, over all layers, and {kept['sample']:.1%} when drawn."
         lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"
         lab.write()
 
 
 def varied(config: Config, variant: str, changes: dict[str, Any], kept: float) -> Config:
-    """The recipe with one thing changed; random dropping takes away as many edges as the trained actions do."""
+    """The recipe with one thing changed; random dropping takes away as many edges as the actions do when drawn."""
     if variant == RANDOM:
         changes = changes | {"drop_edge": min(round(1 - kept, 3), 0.99)}
     if "mean_over" in changes and config.model.env != "mean":
@@ -119,34 +126,11 @@ def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> s
     metric, words = runs[model][0]["metric"], []
     for name in ("without actions", TUNED, RANDOM, "actions frozen"):
         if name in runs:
-            ours, theirs = _paired(runs[model], runs[name])
+            ours, theirs = paired(runs[model], runs[name])
             result = compare_paired(ours, theirs, metric != "mae")
             p = "" if result.p is None else f", p = {result.p:.2g}"
-            words.append(f"{WORDS[result.verdict]} against {name} ({_gap(mean(ours) - mean(theirs), metric)}{p})")
+            words.append(f"{WORDS[result.verdict]} against {name} ({gap(mean(ours) - mean(theirs), metric)}{p})")
     return f"On {dataset} the trained actions of {model} are " + "; ".join(words) + "."
-
-
-def _gap(value: float, metric: str) -> str:
-    return ("+" if value > 0 else "") + number(value, metric) + (" points" if metric in PERCENT else "")
-
-
-def _row(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    (a, b), metric = _paired(ours, theirs), ours[0]["metric"]
-    result = compare_paired(a, b, metric != "mae")
-    row: dict[str, Any] = {"variant": name, "full": number(mean(a), metric), "variant's": number(mean(b), metric)}
-    row |= {"gain": _gap(mean(a) - mean(b), metric), "full is": WORDS[result.verdict]}
-    return row | {"p": None if result.p is None else f"{result.p:.2g}", "splits": len(a)}
-
-
-def _named(subject: Subject, variant: str) -> str:
-    return f"{subject.model}: {variant}"
-
-
-def _paired(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    """Test scores of both on the splits and seeds that both have, in the same order."""
-    first, second = ({(run["seed"], run["split"]): run["test"] for run in runs} for runs in (ours, theirs))
-    both = sorted(first.keys() & second.keys())
-    return [first[key] for key in both], [second[key] for key in both]
 
 
 def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:
@@ -154,33 +138,35 @@ def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:
     return mean(scores), stdev(scores) if len(scores) > 1 else None
 
 
-def _kept(lab: Lab, cell: Cell, seeds: int) -> float:
-    """Share of edges that the trained models keep, over all layers, splits and seeds."""
-    shares = []
-    for seed in range(seeds):
+def _trained(lab: Lab, cell: Cell) -> Iterator[tuple[Fitted, Items, dict[str, Any]]]:
+    """Every run of a cell, what it was trained on, and its result; the random numbers as they were for it."""
+    for seed in lab.seeds(cell):
         fitted = lab.fitted(cell, seed)
         items = Items(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
         for result in fitted.result["splits"]:
             torch.manual_seed(result["seed"])
-            share = outputs(fitted.model(result["split"]), items, replace(fitted.config.train, samples=0), trace=True)[
-                1
-            ]
-            shares.append(1.0 if share is None else share)
+            yield fitted, items, result
+
+
+def _kept(lab: Lab, cell: Cell, mode: ActionMode) -> float:
+    """Share of edges that the trained models keep by actions of a mode, over all layers, splits and seeds."""
+    shares = []
+    for fitted, items, result in _trained(lab, cell):
+        options = replace(fitted.config.train, samples=0, actions=mode)
+        share = outputs(fitted.model(result["split"]), items, options, trace=True)[1]
+        shares.append(1.0 if share is None else share)
     return mean(shares)
 
 
 def _scoring(lab: Lab, cell: Cell) -> list[dict[str, Any]]:
     """The same trained models, their nodes acting in different ways when they are scored."""
-    fitted = lab.fitted(cell)
-    task = fitted.dataset.task
-    items = Items(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
     rows = []
     for name, changes in SCORING.items():
-        scores = []
-        for result in fitted.result["splits"]:
-            torch.manual_seed(result["seed"])
+        scores, metric = [], ""
+        for fitted, items, result in _trained(lab, cell):
             out, _ = outputs(fitted.model(result["split"]), items, replace(fitted.config.train, **changes))
             part = fitted.dataset.labelled(fitted.dataset.splits[result["split"]].test)
-            scores.append(metrics.score(task, out[part], items.y[part]))
-        rows.append({"scored by": name, f"test {task.metric}": number(mean(scores), task.metric), "runs": len(scores)})
+            scores.append(metrics.score(fitted.dataset.task, out[part], items.y[part]))
+            metric = result["metric"]
+        rows.append({"scored by": name, f"test {metric}": number(mean(scores), metric), "runs": len(scores)})
     return rows

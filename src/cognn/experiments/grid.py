@@ -2,19 +2,33 @@
 
 from collections.abc import Iterable
 
+from cognn.data.errors import DataError
 from cognn.experiments.lab import Cell, Lab, summarise
+from cognn.experiments.paired import added
 from cognn.experiments.published import Table
 from cognn.experiments.recipes import recipe
+from cognn.experiments.tables import ADDED
 
 
 def run_table(lab: Lab, datasets: Iterable[str], models: Iterable[str], published: Table, seeds: int = 1) -> None:
-    """Train every chosen model on every chosen dataset; datasets come in the order of how soon they are done."""
-    names = lab.chosen(models, "models")
+    """Train every chosen model on every chosen dataset; datasets come in the order of how soon they are done.
+
+    A dataset that is not to be had does not keep the others from it: it is named in the end.
+    """
+    names, missing = lab.chosen(models, "models"), []
     for dataset in lab.chosen(datasets, "datasets"):
-        for model in names:
-            paper = published.get(dataset, {}).get(model)
-            lab.train(Cell(dataset, model, recipe(lab.name, dataset, model), paper, seeds))
+        try:
+            for model in names:
+                paper = published.get(dataset, {}).get(model)
+                lab.train(Cell(dataset, model, recipe(lab.name, dataset, model), paper, seeds))
+        except DataError as error:
+            missing.append(str(error))
+            continue
         draw(lab, dataset)
+        lab.facts[ADDED] = added(lab.runs)
+        lab.write()
+    if missing:
+        raise DataError("; ".join(missing))
 
 
 def draw(lab: Lab, dataset: str) -> None:

@@ -1,8 +1,8 @@
 """Where an experiment is run: it trains by recipe, picks up what is there, and keeps the record in ``results/``."""
 
 import json
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +44,40 @@ class Plan:
     epochs: int | None = None
     splits: int | None = None
     seeds: int | None = None
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record as :meth:`Lab.write` wrote it; anything else is refused."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        kinds = {"experiment": str, "budget": str, "command": str, "summary": list, "facts": dict, "figures": list}
+        for key, kind in (kinds | {"runs": list}).items():
+            if not isinstance(known[key], kind):
+                raise TypeError(f"{key} is a {type(known[key]).__name__}")
+        summarise(known["runs"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path}: not a record of an experiment ({error}); move it away") from None
+    out: dict[str, Any] = known
+    return out
+
+
+@contextmanager
+def alone(out: Path, name: str, budget: Budget) -> Iterator[None]:
+    """Nobody else writes this record meanwhile: it is read once, and would lose what another one enters."""
+    from filelock import FileLock, Timeout
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with FileLock(out / f".{stem(name, budget)}.lock", timeout=0):
+            yield
+    except Timeout:
+        record = out / f"{stem(name, budget)}.json"
+        raise RunError(f"{record}: another cognn reproduce is writing it; wait for it, or give another --out") from None
+
+
+def stem(name: str, budget: Budget) -> str:
+    """Name of what is written; only the full budget has the experiment's own."""
+    return name if budget == "full" else f"{name}-{budget}"
 
 
 @dataclass(frozen=True)
@@ -98,16 +132,16 @@ class Lab:
     def __post_init__(self) -> None:
         """Take over what the record holds already."""
         if self.record.exists():
-            try:
-                known = json.loads(self.record.read_text(encoding="utf-8"))
-                self.runs, self.facts, self.figures = known["runs"], known["facts"], known["figures"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise RunError(f"{self.record}: not a record of an experiment ({error}); move it away") from None
+            known = read_record(self.record)
+            for key, here in (("experiment", self.name), ("budget", self.budget)):
+                if known[key] != here:
+                    raise RunError(f"{self.record}: is a record of {key} {known[key]!r}, not {here!r}; move it away")
+            self.runs, self.facts, self.figures = known["runs"], known["facts"], known["figures"]
 
     @property
     def stem(self) -> str:
-        """Name of what is written; only the full budget has the experiment's own."""
-        return self.name if self.budget == "full" else f"{self.name}-{self.budget}"
+        """Name of what is written."""
+        return stem(self.name, self.budget)
 
     @property
     def record(self) -> Path:
@@ -135,7 +169,7 @@ class Lab:
     def train(self, cell: Cell) -> list[dict[str, Any]]:
         """Train a cell as far as it is not done, and enter its runs into the record; returns those runs."""
         found = []
-        for seed in range(min(cell.seeds, self.plan.seeds or cell.seeds)):
+        for seed in self.seeds(cell):
             config = self._config(cell, seed)
             folder = self.folder(cell, seed)
             self.say(f"{self.name}: {cell.model} on {cell.dataset}" + (f", seed {seed}" if cell.seeds > 1 else ""))
@@ -149,6 +183,10 @@ class Lab:
             found += [self._entry(cell, config, result) for result in summary["splits"]]
             self._enter(cell, config, found)
         return found
+
+    def seeds(self, cell: Cell) -> range:
+        """The seeds that a cell is trained with within the budget."""
+        return range(min(cell.seeds, self.plan.seeds or cell.seeds))
 
     def folder(self, cell: Cell, seed: int = 0) -> Path:
         """Where a cell's run lives."""
@@ -184,6 +222,8 @@ class Lab:
 
     def _begin(self, config: Config, folder: Path) -> None:
         if not (folder / "config.toml").exists():
+            if any(folder.glob("split-*")):
+                raise RunError(f"{folder}: has lost its config.toml, so its recipe is not known; move it away")
             begin(config, folder, self._load(config.data))
             return
         known = run_config(folder)
@@ -197,15 +237,13 @@ class Lab:
 
     def _entry(self, cell: Cell, config: Config, result: dict[str, Any]) -> dict[str, Any]:
         keys = ("seed", "split", "metric", "train", "val", "test", "best_epoch", "epochs", "seconds", "parameters")
-        options = {section: values for section, values in asdict(config).items() if section != "data"}
-        options["data"] = {key: value for key, value in asdict(config.data).items() if value not in ("", None)}
-        options["data"].pop("splits", None)
         return {
             "dataset": cell.dataset,
             "model": cell.model,
             **{key: result[key] for key in keys},
+            "threads": result.get("threads"),
             "paper": None if cell.paper is None else asdict(cell.paper),
-            "config": options,
+            "config": _options(config),
             **self._origin,
         }
 
@@ -219,17 +257,12 @@ class Lab:
         def key(run: dict[str, Any]) -> tuple[Any, ...]:
             return run["dataset"], run["model"], run["seed"], run["split"]
 
-        def recipe(run: dict[str, Any]) -> Any:
-            options = run["config"]  # one that was not there yet when the run was made had its default
-            model = asdict(ModelConfig()) | options["model"]
-            return model, asdict(TrainConfig()) | options["train"] | {"seed": 0}
-
         fresh = {key(entry) for entry in entries}
         kept: list[dict[str, Any]] = []
         place = len(self.runs)
         for run in self.runs:
             if (run["dataset"], run["model"]) == (cell.dataset, cell.model):
-                if key(run) in fresh or recipe(run) != recipe(entries[0]):
+                if key(run) in fresh or _recipe(run["config"]) != _recipe(entries[0]["config"]):
                     place = min(place, len(kept))  # the new ones stand where these stood
                     continue
                 # Taken over from the machine that ran it: the figure it is compared with is today's.
@@ -238,10 +271,16 @@ class Lab:
         self.runs = [*kept[:place], *entries, *kept[place:]]
         self.write()
 
+    def known(self, cell: Cell) -> list[dict[str, Any]]:
+        """All runs of a cell in the record that are by its very recipe, whenever and wherever they were made."""
+        recipe = _recipe(_options(self._config(cell, 0)))
+        here = (cell.dataset, cell.model)
+        return [run for run in self.runs if (run["dataset"], run["model"]) == here and _recipe(run["config"]) == recipe]
+
     def write(self) -> None:
         """Write the record as it stands: a machine may stop at any time."""
         head: dict[str, Any] = {"experiment": self.name, "budget": self.budget, "command": self.command}
-        head |= {"summary": summarise(self.runs), "facts": self.facts, "figures": self.figures}
+        head |= {"summary": summarise(self.runs), "facts": self.facts, "figures": self.figures, **self._origin}
         lines = ",\n  ".join(json.dumps(run) for run in self.runs)  # a run a line, so that a diff can be read
         body = json.dumps(head, indent=1).removesuffix("\n}")
         runs = f"[\n  {lines}\n ]" if lines else "[]"
@@ -260,6 +299,18 @@ class Lab:
         save(figure, self.out / "figures" / stem)
         if stem not in self.figures:
             self.figures.append(stem)
+
+
+def _options(config: Config) -> dict[str, Any]:
+    """A config as the record keeps it; which splits is said by the runs themselves."""
+    data = {key: value for key, value in asdict(config.data).items() if value not in ("", None) and key != "splits"}
+    return {"model": asdict(config.model), "train": asdict(config.train), "data": data}
+
+
+def _recipe(options: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """What two runs of one cell have in common; an option that was not there yet when one was made had its default."""
+    model, train, data = (asdict(part()) for part in (ModelConfig, TrainConfig, DataConfig))
+    return model | options["model"], train | options["train"] | {"seed": 0}, data | options["data"] | {"splits": ""}
 
 
 def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:

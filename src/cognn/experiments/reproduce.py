@@ -1,5 +1,6 @@
 """``cognn reproduce``: list the experiments, run one, or bring the README's tables up to date."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,33 +51,37 @@ def reproduce(options: Reproduce) -> int:
     from rich.markdown import Markdown
 
     from cognn.experiments import experiment
-    from cognn.experiments.lab import Lab
+    from cognn.experiments.lab import Lab, alone
     from cognn.experiments.tables import write_document
     from cognn.report.terminal import watching
     from cognn.train.errors import Interrupted
 
     module = experiment(options.name)
-    lab = Lab(
-        options.name,
-        options.budget,
-        module.PLANS[options.budget],
-        options.out,
-        options.work,
-        options.jobs,
-        _names(options.datasets, ","),
-        _names(options.models, ";"),
-        options.splits,
-        partial(watching, quiet=options.quiet),
-        (lambda _: None) if options.quiet else (lambda text: print(text, file=sys.stderr, flush=True)),
-    )
-    try:
-        module.run(lab)
-    except Interrupted:
-        print(f"stopped; the same command goes on from here ({lab.command})", file=sys.stderr)
-        return 130
-    lab.write()
-    page = write_document(lab.record)
-    Console().print(Markdown(page.read_text(encoding="utf-8")))
+    with alone(options.out, options.name, options.budget):
+        lab = Lab(
+            options.name,
+            options.budget,
+            module.PLANS[options.budget],
+            options.out,
+            options.work,
+            options.jobs,
+            _names(options.datasets, ","),
+            _names(options.models, ";"),
+            options.splits,
+            partial(watching, quiet=options.quiet),
+            (lambda _: None) if options.quiet else (lambda text: print(text, file=sys.stderr, flush=True)),
+        )
+        try:
+            module.run(lab)
+            lab.write()
+        except Interrupted:
+            same = shlex.join(["cognn", *sys.argv[1:]])
+            print(f"stopped; the same command goes on from here: {same}", file=sys.stderr)
+            return 130
+        finally:  # whatever stopped it, the table is of all that there is
+            page = write_document(lab.record) if lab.record.exists() else None
+    if page is not None:
+        Console().print(Markdown(page.read_text(encoding="utf-8")))
     print(f"record: {lab.record}")
     return 0
 

@@ -10,6 +10,8 @@ from cognn.train.errors import RunError
 
 WORDS = {"above": "better", "equal": "equal within noise", "below": "worse", "untested": "not tested"}
 PERCENT = ("accuracy", "roc_auc")
+ADDED = "What the actions add over the tuned base network, paired over the same splits"
+"""The fact that goes with a table into the README."""
 _BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -51,7 +53,7 @@ def document(record: dict[str, Any], folder: str = "figures") -> str:
     for title, fact in record["facts"].items():
         parts.append(f"## {title}\n\n{fact_table(fact)}")
     parts += [f"![{name}]({folder}/{name}.svg)\n" for name in record["figures"]]
-    origins = sorted({(run["hardware"], json.dumps(run["versions"])) for run in record["runs"]})
+    origins = sorted({(run["hardware"], json.dumps(run["versions"])) for run in record["runs"] or [record]})
     for hardware, versions in origins:
         named = ", ".join(f"{name} {version}" for name, version in json.loads(versions).items())
         parts.append(f"Run on {hardware}; {named}.\n")
@@ -62,6 +64,8 @@ def fact_table(fact: Any) -> str:
     """A sentence as it is, a list of rows (dicts with the same keys) as a table."""
     if isinstance(fact, str):
         return fact + "\n"
+    if not fact:
+        return "Nothing yet.\n"
     keys = list(fact[0])
     lines = ["| " + " | ".join(keys) + " |", "|" + "---|" * len(keys)]
     lines += ["| " + " | ".join(_plain(row[key]) for key in keys) + " |" for row in fact]
@@ -87,6 +91,12 @@ def fill(text: str, results: Path) -> str:
         if not path.exists():
             raise RunError(f"{path}: not there; run cognn reproduce {match['name']} first")
         record = json.loads(path.read_text(encoding="utf-8"))
-        return f"{match[1]}\n{summary_table(record['summary'])}\n`{record['command']}`\n\n{match[3]}"
+        parts = [summary_table(record["summary"])]
+        if record["facts"].get(ADDED):
+            parts.append(f"{ADDED}:\n\n{fact_table(record['facts'][ADDED])}")
+        return "\n".join([match[1], *parts, f"`{record['command']}`\n", match[3]])
 
-    return _BLOCK.sub(block, text)
+    filled, count = _BLOCK.subn(block, text)
+    if not count:
+        raise RunError("readme: nothing to fill; it needs <!-- results: NAME --> and <!-- end --> around every table")
+    return filled

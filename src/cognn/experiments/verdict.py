@@ -37,8 +37,8 @@ def compare(ours: Sequence[float], paper: Published, higher_is_better: bool = Tr
         return Comparison("untested", None)
     gap = mean(ours) - paper.mean
     if stdev(ours) == 0 and not paper.std:
-        p = 1.0 if gap == 0 else 0.0
-    elif paper.std is None:
+        return _without_spread(gap)
+    if paper.std is None:
         p = float(stats.ttest_1samp(ours, paper.mean).pvalue)
     else:
         theirs = (paper.mean, paper.std, paper.runs)
@@ -51,9 +51,16 @@ def compare_paired(ours: Sequence[float], theirs: Sequence[float], higher_is_bet
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
     if len(gaps) < 2:
         return Comparison("untested", None)
-    p = (1.0 if gaps[0] == 0 else 0.0) if stdev(gaps) == 0 else float(stats.ttest_rel(ours, theirs).pvalue)
     gap = mean(gaps)
+    if stdev(gaps) == 0:
+        return _without_spread(gap)
+    p = float(stats.ttest_rel(ours, theirs).pvalue)
     return Comparison(_word(gap if higher_is_better else -gap, p), p)
+
+
+def _without_spread(gap: float) -> Comparison:
+    """The same gap every time: none at all is equal; else nothing says how much of it is chance."""
+    return Comparison("equal", 1.0) if gap == 0 else Comparison("untested", None)
 
 
 def _word(gain: float, p: float) -> Verdict:

@@ -70,7 +70,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             return {name: file.get_tensor(name) for name in file.keys()}, json.loads(facts["facts"])  # noqa: SIM118
     except (OSError, SafetensorError, ValueError, KeyError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{path}: damaged or not a checkpoint ({reason}); delete it to start this split anew") from None
+        remedy = f"delete {path.parent} to train this split anew"
+        raise RunError(f"{path}: damaged or not a checkpoint ({reason}); {remedy}") from None
 
 
 def pack_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

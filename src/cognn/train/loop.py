@@ -173,6 +173,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         **(progress["scores"] or {}),
         "seconds": round(progress["seconds"], 2),
         "parameters": num_parameters(model),
+        "threads": torch.get_num_threads(),
     }
     if fabric.is_global_zero:
         facts = {"identity": identity, "epoch": progress["best_epoch"], "scores": progress["scores"]}

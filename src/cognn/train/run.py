@@ -36,8 +36,8 @@ def parse_splits(text: str, available: int) -> list[int]:
         return list(range(available))
     chosen: list[int] = []
     for part in text.split(","):
-        low, _, high = part.strip().partition("-")
-        if not low.isdigit() or (high and not high.isdigit()):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
             raise ConfigError(f"splits: expected numbers such as 0, 0-9 or 0,2,5, got {text!r}")
         chosen += range(int(low), int(high or low) + 1)
     wrong = [i for i in chosen if i >= available]
