@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BASELINES: dict[str, str] = {
     "mlp": "the blocks of the others without a graph layer",
-    "gcn": "GCN (Kipf & Welling, 2017)",
+    "gcn": "GCN (Kipf & Welling, 2017) in the blocks of Platonov et al. (2023), as all below down to GIN",
     "sage": "GraphSAGE, mean aggregation (Hamilton et al., 2017)",
     "gat": "GAT (Velickovic et al., 2018)",
     "gat-sep": "GAT, a node's own state kept apart from its neighbours' (Platonov et al., 2023)",

@@ -30,6 +30,14 @@ def test_drawn_actions_are_not_the_likeliest(reproduce: Reproduce, mirror: Path)
     assert likeliest != drawn
 
 
+def test_models_of_an_earlier_call_count_as_well(reproduce) -> None:
+    reproduce("kept-edges", "--splits", "0")
+    record = reproduce("kept-edges", "--splits", "2")
+    assert [run["split"] for run in record["runs"]] == [0, 2]
+    drawn = record["facts"][TREND][1]
+    assert drawn["models rising"] + drawn["models falling"] == 2
+
+
 def test_a_trend_needs_models_that_agree() -> None:
     found = trend(np.stack([FALLING] * 10), (1.0, 0.0))
     assert (found["models falling"], found["models rising"]) == (10, 0)

@@ -230,7 +230,11 @@ class Lab:
         before, now = (replace(c.data, splits="") for c in (known, config))
         if (known.model, known.train, before) != (config.model, config.train, now):
             raise RunError(f"{folder}: was begun with another recipe; move it away to begin anew")
-        if known.data.splits != config.data.splits:  # more splits of the same run, or fewer
+        if config.data.splits:  # those that are done stay with the run, whichever are asked for now
+            done = {int(path.parent.name.removeprefix("split-")) for path in folder.glob("split-*/result.json")}
+            done.update(parse_splits(config.data.splits, len(self._load(config.data).splits)))
+            config.data.splits = ",".join(map(str, sorted(done)))
+        if known.data.splits != config.data.splits:
             write(folder / "config.toml", config.to_toml().encode())
 
     # The record -------------------------------------------------------------------------------------------------------
