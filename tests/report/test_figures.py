@@ -52,7 +52,9 @@ def test_minesweeper_greys_out_who_cannot_reach_the_cell(board_run) -> None:
         reaches = board_run.trace.reaches(node)[layer].numpy()
         cells = axes.collections[0]
         assert np.array_equal(cells.get_offsets(), place[near])
-        assert len(axes.texts) == len(near)
+        glyphs = [len(found.get_offsets()) for found in axes.collections[1:] if found.get_zorder() == 4]
+        assert sum(glyphs) == len(near)  # every cell shows something
+        assert len(glyphs) == len(set(board_run.board.shows[near]))
         for cell, color in zip(near, cells.get_facecolors(), strict=True):
             seen = tuple(int(255 * part + 0.5) for part in color[:3])
             name = "#000000" if cell == node else (MINE if board_run.board.mines[cell] else FREE)

@@ -3,6 +3,7 @@
 Nothing here goes through ``pyplot``: no window opens, and no global state is left behind.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ MARKERS = "osD^vP"
 _SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cognn"}
 
 
+_FINER = re.compile(r"(\.\d\d)\d+")
+
+
 def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")) -> list[Path]:
     """Write ``figure`` as ``path.svg``, ``path.png`` and so on; returns the files.
 
@@ -47,6 +51,8 @@ def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")
             target.parent.mkdir(parents=True, exist_ok=True)
             with matplotlib.rc_context(_SETTINGS):
                 figure.savefig(target, bbox_inches="tight", dpi=200, metadata=metadata)
+            if kind == "svg":  # a hundredth of a point is finer than any print, and half the file
+                target.write_text(_FINER.sub(r"\1", target.read_text(encoding="utf-8")), encoding="utf-8")
         except OSError as error:
             raise RunError(f"{target}: could not be written ({error.strerror}); choose another folder") from None
         written.append(target)
@@ -230,10 +236,13 @@ def _cells(axes: Axes, board: Board, place: Any, near: Any, reaches: Any, node: 
     edge = ["#b0b0b0" if not reaches[cell] else "white" for cell in cells]
     x, y = place[cells].T
     axes.scatter(x, y, s=42, c=list(fill[cells]), edgecolors=edge, linewidths=0.4, zorder=3)
-    for cell in cells:
-        ink = "white" if cell == node else "black" if reaches[cell] else GREY
-        text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 4.5, "color": ink, "zorder": 4}
-        axes.text(place[cell, 0], place[cell, 1], SHOWN[board.shows[cell]], **text)
+    # What the cells show as markers, each glyph once: a text per cell would make files of many megabytes.
+    shown = np.array([SHOWN[board.shows[cell]] for cell in cells])
+    ink = np.where(cells == node, "white", np.where(reaches[cells], "black", GREY))
+    for text in np.unique(shown):
+        some = shown == text
+        size = 11.0 if len(text) == 1 else 28.0  # a marker is as large as its longer side
+        axes.scatter(x[some], y[some], s=size, c=list(ink[some]), marker=f"${text}$", linewidths=0, zorder=4)
 
 
 def beside(
@@ -249,9 +258,10 @@ def beside(
     """
     figure, axes = canvas(title, height=0.9 + 0.3 * len(rows))
     step = 0.36 / max(len(names) - 1, 1)
+    first = -0.18 if len(names) > 1 else 0.0
     for index, name in enumerate(names):
         found = [(place, row[index]) for place, row in enumerate(rows.values())]
-        points = [(place + index * step - 0.18, *score) for place, score in found if score is not None]
+        points = [(place + index * step + first, *score) for place, score in found if score is not None]
         if points:
             y, x, spread = zip(*points, strict=True)
             bars = [0.0 if value is None else value for value in spread]
