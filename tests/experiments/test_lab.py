@@ -11,7 +11,8 @@ from cognn.cli import main
 from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset, Task
 from cognn.experiments import EXPERIMENTS, experiment, recipes
-from cognn.experiments.lab import BUDGETS, Budget, Cell, Lab, Plan, alone
+from cognn.experiments.lab import Cell, Lab, Plan
+from cognn.experiments.record import BUDGETS, Budget, alone
 from cognn.experiments.tables import document, fill, write_document
 from cognn.experiments.verdict import Published
 from cognn.train.build import build_model

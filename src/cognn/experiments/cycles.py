@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from cognn.data.batches import Batches
-from cognn.experiments.lab import Budget, Cell, Lab, Plan
+from cognn.experiments.lab import Cell, Lab, Plan
 from cognn.experiments.published import CYCLES
 from cognn.experiments.recipes import recipe
+from cognn.experiments.record import Budget
 from cognn.graph import Graph
 from cognn.train.fit import Fitted
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from cognn.data.errors import DataError
-from cognn.experiments.lab import Cell, Lab, summarise
+from cognn.experiments.lab import Cell, Lab
 from cognn.experiments.paired import added
 from cognn.experiments.published import Table
 from cognn.experiments.recipes import recipe
+from cognn.experiments.record import summarise
 from cognn.experiments.tables import ADDED
 
 

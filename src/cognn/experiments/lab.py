@@ -1,20 +1,20 @@
 """Where an experiment is run: it trains by recipe, picks up what is there, and keeps the record in ``results/``."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
 from cognn.data.dataset import Dataset
 from cognn.experiments import provenance
 from cognn.experiments.recipes import slug
-from cognn.experiments.verdict import Published, compare
+from cognn.experiments.record import Budget, options_of, read_record, recipe_of, stem, summarise
+from cognn.experiments.verdict import Published
 from cognn.train.checkpoint import write
-from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig
+from cognn.train.config import Config, ConfigError, DataConfig
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, open_run
 from cognn.train.run import Report, begin, parse_splits, run_config, train
@@ -22,9 +22,6 @@ from cognn.train.sources import load_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Budget = Literal["smoke", "quick", "full"]
-BUDGETS: tuple[Budget, ...] = ("smoke", "quick", "full")
 
 
 @dataclass(frozen=True)
@@ -44,40 +41,6 @@ class Plan:
     epochs: int | None = None
     splits: int | None = None
     seeds: int | None = None
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """A record as :meth:`Lab.write` wrote it; anything else is refused."""
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        kinds = {"experiment": str, "budget": str, "command": str, "summary": list, "facts": dict, "figures": list}
-        for key, kind in (kinds | {"runs": list}).items():
-            if not isinstance(known[key], kind):
-                raise TypeError(f"{key} is a {type(known[key]).__name__}")
-        summarise(known["runs"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path}: not a record of an experiment ({error}); move it away") from None
-    out: dict[str, Any] = known
-    return out
-
-
-@contextmanager
-def alone(out: Path, name: str, budget: Budget) -> Iterator[None]:
-    """Nobody else writes this record meanwhile: it is read once, and would lose what another one enters."""
-    from filelock import FileLock, Timeout
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with FileLock(out / f".{stem(name, budget)}.lock", timeout=0):
-            yield
-    except Timeout:
-        record = out / f"{stem(name, budget)}.json"
-        raise RunError(f"{record}: another cognn reproduce is writing it; wait for it, or give another --out") from None
-
-
-def stem(name: str, budget: Budget) -> str:
-    """Name of what is written; only the full budget has the experiment's own."""
-    return name if budget == "full" else f"{name}-{budget}"
 
 
 @dataclass(frozen=True)
@@ -247,7 +210,7 @@ class Lab:
             **{key: result[key] for key in keys},
             "threads": result.get("threads"),
             "paper": None if cell.paper is None else asdict(cell.paper),
-            "config": _options(config),
+            "config": options_of(config),
             **self._origin,
         }
 
@@ -266,7 +229,7 @@ class Lab:
         place = len(self.runs)
         for run in self.runs:
             if (run["dataset"], run["model"]) == (cell.dataset, cell.model):
-                if key(run) in fresh or _recipe(run["config"]) != _recipe(entries[0]["config"]):
+                if key(run) in fresh or recipe_of(run["config"]) != recipe_of(entries[0]["config"]):
                     place = min(place, len(kept))  # the new ones stand where these stood
                     continue
                 # Taken over from the machine that ran it: the figure it is compared with is today's.
@@ -277,9 +240,9 @@ class Lab:
 
     def known(self, cell: Cell) -> list[dict[str, Any]]:
         """All runs of a cell in the record that are by its very recipe, whenever and wherever they were made."""
-        recipe = _recipe(_options(self._config(cell, 0)))
-        here = (cell.dataset, cell.model)
-        return [run for run in self.runs if (run["dataset"], run["model"]) == here and _recipe(run["config"]) == recipe]
+        here, recipe = (cell.dataset, cell.model), recipe_of(options_of(self._config(cell, 0)))
+        same = [run for run in self.runs if (run["dataset"], run["model"]) == here]
+        return [run for run in same if recipe_of(run["config"]) == recipe]
 
     def write(self) -> None:
         """Write the record as it stands: a machine may stop at any time."""
@@ -303,34 +266,3 @@ class Lab:
         save(figure, self.out / "figures" / stem)
         if stem not in self.figures:
             self.figures.append(stem)
-
-
-def _options(config: Config) -> dict[str, Any]:
-    """A config as the record keeps it; which splits is said by the runs themselves."""
-    data = {key: value for key, value in asdict(config.data).items() if value not in ("", None) and key != "splits"}
-    return {"model": asdict(config.model), "train": asdict(config.train), "data": data}
-
-
-def _recipe(options: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """What two runs of one cell have in common; an option that was not there yet when one was made had its default."""
-    model, train, data = (asdict(part()) for part in (ModelConfig, TrainConfig, DataConfig))
-    return model | options["model"], train | options["train"] | {"seed": 0}, data | options["data"] | {"splits": ""}
-
-
-def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and spread of every cell beside the paper's, in the order of the runs."""
-    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for run in runs:
-        cells.setdefault((run["dataset"], run["model"]), []).append(run)
-    rows = []
-    for (dataset, model), some in cells.items():
-        scores = [run["test"] for run in some]
-        row: dict[str, Any] = {"dataset": dataset, "model": model, "metric": some[0]["metric"], "runs": len(scores)}
-        row |= {"mean": mean(scores), "std": stdev(scores) if len(scores) > 1 else None}
-        row |= {"val_mean": mean(run["val"] for run in some), "paper": some[0]["paper"]}
-        row |= {"epochs": max(run["config"]["train"]["epochs"] for run in some)}
-        if some[0]["paper"] is not None:
-            result = compare(scores, Published(**some[0]["paper"]), some[0]["metric"] != "mae")
-            row |= {"verdict": result.verdict, "p": result.p}
-        rows.append(row | {"seconds": sum(run["seconds"] for run in some)})
-    return rows

@@ -16,8 +16,9 @@ about an hour on 2 cores.
 from statistics import mean
 from typing import Any
 
-from cognn.experiments.lab import Cell, Lab, Plan, summarise
+from cognn.experiments.lab import Cell, Lab, Plan
 from cognn.experiments.recipes import recipe
+from cognn.experiments.record import summarise
 from cognn.experiments.verdict import compare_paired
 
 DATASETS = ("cora", "roman-empire-glove", "roman-empire")

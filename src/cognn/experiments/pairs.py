@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cognn.experiments.lab import Cell, Lab, Plan, summarise
+from cognn.experiments.lab import Cell, Lab, Plan
 from cognn.experiments.recipes import recipe
+from cognn.experiments.record import summarise
 from cognn.train.config import Config
 
 NETWORKS = ("sum", "mean", "gcn", "gin", "gat")

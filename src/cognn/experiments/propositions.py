@@ -32,7 +32,8 @@ from cognn.experiments.constructions import (
     transmitting,
     transmitting_bound,
 )
-from cognn.experiments.lab import Budget, Lab, Plan
+from cognn.experiments.lab import Lab, Plan
+from cognn.experiments.record import Budget
 
 PLANS = {"smoke": Plan(), "quick": Plan(), "full": Plan()}
 TRIALS: dict[Budget, int] = {"smoke": 200, "quick": 2000, "full": 20_000}

@@ -51,12 +51,15 @@ def reproduce(options: Reproduce) -> int:
     from rich.markdown import Markdown
 
     from cognn.experiments import experiment
-    from cognn.experiments.lab import Lab, alone
+    from cognn.experiments.lab import Lab
+    from cognn.experiments.record import alone, folder
     from cognn.experiments.tables import write_document
     from cognn.report.terminal import watching
     from cognn.train.errors import Interrupted
 
     module = experiment(options.name)
+    folder("out", options.out)
+    folder("work", options.work)
     with alone(options.out, options.name, options.budget):
         lab = Lab(
             options.name,

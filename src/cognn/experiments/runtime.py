@@ -19,7 +19,8 @@ import torch
 from scipy import stats
 
 from cognn.data.batches import Batch, Batches
-from cognn.experiments.lab import Budget, Lab, Plan
+from cognn.experiments.lab import Lab, Plan
+from cognn.experiments.record import Budget
 from cognn.model import CoGNN
 from cognn.train.config import DataConfig
 from cognn.train.sources import load_data

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from cognn.experiments.record import read_record
 from cognn.train.checkpoint import write
 from cognn.train.errors import RunError
 
@@ -90,7 +91,7 @@ def fill(text: str, results: Path) -> str:
         path = results / f"{match['name']}.json"
         if not path.exists():
             raise RunError(f"{path}: not there; run cognn reproduce {match['name']} first")
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_record(path)
         parts = [summary_table(record["summary"])]
         if record["facts"].get(ADDED):
             parts.append(f"{ADDED}:\n\n{fact_table(record['facts'][ADDED])}")
