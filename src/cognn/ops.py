@@ -216,7 +216,7 @@ class _Dropout(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, threshold: int) -> Tensor:
-        kept = _ops().kept(x, threshold) if is_compiling() else _kept(x, threshold)
+        kept = _ops().kept(x, threshold) if is_compiling() else _kept(x, threshold, x.dtype)
         ctx.save_for_backward(kept)
         ctx.scale = 2**16 / (2**16 - threshold)
         return _scaled(x, kept, ctx.scale)
@@ -343,9 +343,14 @@ def gumbel_of(bits: Tensor, dtype: torch.dtype) -> Tensor:
     return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
 
 
-def _kept(x: Tensor, threshold: int) -> Tensor:
-    """Where 16 random bits are not below the threshold."""
-    return _bits(x, (x.numel() + 3) // 4).view(torch.int16)[: x.numel()].view(x.shape).ge(threshold - 2**15)
+def _kept(x: Tensor, threshold: int, dtype: torch.dtype = torch.uint8) -> Tensor:
+    """1 where 16 random bits are not below the threshold, else 0.
+
+    Bytes for compiled code, which reads them as it goes.  Eager code wants the type of ``x``: a product of two types
+    lays out a copy of the mask first.  Never bools: what PyTorch does with them on a CPU is not vectorised.
+    """
+    bits = _bits(x, (x.numel() + 3) // 4).view(torch.int16)[: x.numel()].view(x.shape)
+    return torch.ge(bits, threshold - 2**15, out=torch.empty(x.shape, dtype=dtype, device=x.device))
 
 
 def _bits(like: Tensor, count: int, generator: torch.Generator | None = None) -> Tensor:
@@ -387,4 +392,6 @@ _register(
     lambda value, ptr: value.new_empty((ptr.size(0) - 1, *value.shape[1:])),
 )
 _register("gumbel(Tensor like) -> Tensor", _gumbel, torch.empty_like, _SEEDED)
-_register("kept(Tensor x, int threshold) -> Tensor", _kept, lambda x, _: torch.empty_like(x, dtype=torch.bool), _SEEDED)
+_register(
+    "kept(Tensor x, int threshold) -> Tensor", _kept, lambda x, _: x.new_empty(x.shape, dtype=torch.uint8), _SEEDED
+)
