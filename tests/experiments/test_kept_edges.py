@@ -30,7 +30,7 @@ def test_drawn_actions_are_not_the_likeliest(reproduce: Reproduce, mirror: Path)
     assert likeliest != drawn
 
 
-def test_models_of_an_earlier_call_count_as_well(reproduce) -> None:
+def test_models_of_an_earlier_call_count_as_well(reproduce: Reproduce, mirror: Path) -> None:
     reproduce("kept-edges", "--splits", "0")
     record = reproduce("kept-edges", "--splits", "2")
     assert [run["split"] for run in record["runs"]] == [0, 2]

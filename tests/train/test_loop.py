@@ -202,6 +202,22 @@ def test_ctrl_c_saves_and_goes_on(tmp_path) -> None:
     assert same(weights(tmp_path / "a"), weights(tmp_path / "b"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_wish_to_stop_in_the_last_epoch_keeps_the_next_split_from_starting(number, tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(epochs=5, splits="0-1"), tmp_path, dataset)
+
+    def interrupt(split, line, best, best_epoch) -> None:
+        if line.epoch == 5:
+            signal.raise_signal(number)
+
+    with pytest.raises(Interrupted):
+        run.train(tmp_path, dataset=dataset, report=interrupt)
+    assert (tmp_path / "split-0" / "result.json").exists()
+    assert not (tmp_path / "split-1").exists()
+    assert len(run.train(tmp_path, dataset=dataset)["splits"]) == 2
+
+
 def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
     run.begin(small(splits="0"), tmp_path, dataset)

@@ -179,6 +179,8 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         facts = {"identity": identity, "epoch": progress["best_epoch"], "scores": progress["scores"]}
         save_tensors(folder / "best.safetensors", {k.removeprefix("best/"): v for k, v in best_weights.items()}, facts)
         write_json(folder / "result.json", result)
+    if bool(summed(fabric, torch.tensor(float(asked())))):  # too late for this one, but not for what would follow
+        raise Interrupted
     return result
 
 
