@@ -83,7 +83,8 @@ def run(lab: Lab) -> None:
         whole = Cell(dataset, subject.model, recipe(subject.experiment, dataset, subject.model), None, subject.seeds)
         lab.train(whole)
         modes: tuple[ActionMode, ...] = ("sample", "argmax")
-        kept = {mode: _kept(lab, whole, mode) for mode in modes}
+        trained = [lab.fitted(whole, seed) for seed in lab.seeds(whole)]
+        kept = {mode: _kept(trained, mode) for mode in modes}
         ours = lab.known(whole)
         runs = {subject.model: ours}
         for variant, changes in (HELP | CHOICES).items():
@@ -104,7 +105,7 @@ def run(lab: Lab) -> None:
         rows = {name: [_spread(theirs)] for name, theirs in runs.items()}
         metric = runs[subject.model][0]["metric"].replace("_", " ")
         lab.figure(beside(rows, (f"test {metric}",), f"test {metric}", dataset), dataset)
-        lab.facts[f"{dataset}: how the actions are scored"] = _scoring(lab, whole)
+        lab.facts[f"{dataset}: how the actions are scored"] = _scoring(trained)
         share = f"They keep {kept['argmax']:.1%} of the edges, over all layers, and {kept['sample']:.1%} when drawn."
         lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"
         lab.write()
@@ -138,32 +139,31 @@ def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:
     return mean(scores), stdev(scores) if len(scores) > 1 else None
 
 
-def _trained(lab: Lab, cell: Cell) -> Iterator[tuple[Fitted, Items, dict[str, Any]]]:
-    """Every run of a cell, what it was trained on, and its result; the random numbers as they were for it."""
-    for seed in lab.seeds(cell):
-        fitted = lab.fitted(cell, seed)
+def _trained(runs: list[Fitted]) -> Iterator[tuple[Fitted, Items, dict[str, Any]]]:
+    """Every split of the runs, what it was trained on, and its result; the random numbers as they were for it."""
+    for fitted in runs:
         items = Items(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
         for result in fitted.result["splits"]:
             torch.manual_seed(result["seed"])
             yield fitted, items, result
 
 
-def _kept(lab: Lab, cell: Cell, mode: ActionMode) -> float:
+def _kept(runs: list[Fitted], mode: ActionMode) -> float:
     """Share of edges that the trained models keep by actions of a mode, over all layers, splits and seeds."""
     shares = []
-    for fitted, items, result in _trained(lab, cell):
+    for fitted, items, result in _trained(runs):
         options = replace(fitted.config.train, samples=0, actions=mode)
         share = outputs(fitted.model(result["split"]), items, options, trace=True)[1]
         shares.append(1.0 if share is None else share)
     return mean(shares)
 
 
-def _scoring(lab: Lab, cell: Cell) -> list[dict[str, Any]]:
+def _scoring(runs: list[Fitted]) -> list[dict[str, Any]]:
     """The same trained models, their nodes acting in different ways when they are scored."""
     rows = []
     for name, changes in SCORING.items():
         scores, metric = [], ""
-        for fitted, items, result in _trained(lab, cell):
+        for fitted, items, result in _trained(runs):
             out, _ = outputs(fitted.model(result["split"]), items, replace(fitted.config.train, **changes))
             part = fitted.dataset.labelled(fitted.dataset.splits[result["split"]].test)
             scores.append(metrics.score(fitted.dataset.task, out[part], items.y[part]))
