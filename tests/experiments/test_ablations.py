@@ -23,14 +23,8 @@ def test_smoke(reproduce) -> None:
     table = next(fact for title, fact in record["facts"].items() if "paired" in title)
     assert {row["variant"] for row in table} == models - {""}
     assert any(title.endswith("how the actions are scored") for title in record["facts"])
-
-
-def test_some_variants_now_and_others_later(reproduce) -> None:
-    def compared(record: dict) -> list[str]:
-        return [row["variant"] for row in next(fact for title, fact in record["facts"].items() if "paired" in title)]
-
-    assert compared(reproduce("ablations", "--models", "actions frozen")) == ["actions frozen"]
-    assert compared(reproduce("ablations", "--models", "without actions")) == ["without actions", "actions frozen"]
+    some = reproduce("ablations", "--models", "actions frozen")
+    assert some["facts"] == record["facts"]  # what was trained before stays beside the variants of this call
 
 
 def test_only_what_was_run_on_the_same_splits_is_compared() -> None:
