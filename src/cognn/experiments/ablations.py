@@ -13,10 +13,9 @@ import torch
 
 from cognn.actions import ActionMode
 from cognn.experiments.lab import Cell, Lab, Plan
-from cognn.experiments.paired import gain, gap, paired
+from cognn.experiments.paired import gain, paired
 from cognn.experiments.recipes import recipe
-from cognn.experiments.tables import WORDS, number
-from cognn.experiments.verdict import compare_paired
+from cognn.experiments.tables import number
 from cognn.report.figures import beside
 from cognn.train import metrics
 from cognn.train.config import Config
@@ -124,13 +123,12 @@ def varied(config: Config, variant: str, changes: dict[str, Any], kept: float) -
 
 def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> str:
     """One plain sentence for a reader who wants to know."""
-    metric, words = runs[model][0]["metric"], []
+    words = []
     for name in ("without actions", TUNED, RANDOM, "actions frozen"):
         if name in runs:
-            ours, theirs = paired(runs[model], runs[name])
-            result = compare_paired(ours, theirs, metric != "mae")
-            p = "" if result.p is None else f", p = {result.p:.2g}"
-            words.append(f"{WORDS[result.verdict]} against {name} ({gap(mean(ours) - mean(theirs), metric)}{p})")
+            row = gain(runs[model], runs[name])
+            p = "" if row["p"] is None else f", p = {row['p']}"
+            words.append(f"{row['ours is']} against {name} ({row['gain']}{p})")
     return f"On {dataset} the trained actions of {model} are " + "; ".join(words) + "."
 
 

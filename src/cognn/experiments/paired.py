@@ -18,7 +18,7 @@ def paired(ours: Runs, theirs: Runs) -> tuple[list[float], list[float]]:
     return [first[key] for key in both], [second[key] for key in both]
 
 
-def gap(value: float, metric: str) -> str:
+def _gap(value: float, metric: str) -> str:
     """A difference of scores, with its sign."""
     return ("+" if value > 0 else "") + number(value, metric) + (" points" if metric in PERCENT else "")
 
@@ -28,7 +28,7 @@ def gain(ours: Runs, theirs: Runs) -> dict[str, Any]:
     (a, b), metric = paired(ours, theirs), ours[0]["metric"]
     result = compare_paired(a, b, metric != "mae")
     row: dict[str, Any] = {"ours": number(mean(a), metric), "theirs": number(mean(b), metric)}
-    row |= {"gain": gap(mean(a) - mean(b), metric), "ours is": WORDS[result.verdict]}
+    row |= {"gain": _gap(mean(a) - mean(b), metric), "ours is": WORDS[result.verdict]}
     return row | {"p": None if result.p is None else f"{result.p:.2g}", "splits": len(a)}
 
 

@@ -100,11 +100,9 @@ def joined(options: TuneOptions) -> tuple[Plan, TuneOptions]:
 def need_optuna() -> None:
     """Refuse in one line where the extra is not installed."""
     try:
-        import filelock
         import optuna  # noqa: F401
     except ImportError:
         raise RunError("tune needs Optuna, which is not installed; pip install 'cognn[tune]'") from None
-    assert filelock
 
 
 @contextmanager
