@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from cognn.train import metrics, run
+from cognn.train import devices, metrics, run
 from cognn.train.build import build_model
 from cognn.train.checkpoint import load_tensors
 from cognn.train.config import Config, ConfigError
@@ -108,9 +108,27 @@ def test_a_process_that_dies_ends_the_run_with_its_name(tmp_path, monkeypatch) -
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
     run.begin(config, tmp_path, load_data(config.data))
-    with pytest.raises(RunError, match=r"split 0, device 1: its process was killed .SIGKILL."):
+    with pytest.raises(RunError, match=r"split 0, device 1: its process was killed .SIGKILL[,)]"):
         run.train(tmp_path, report=kill)
     assert load_tensors(tmp_path / "split-0" / "last" / "state.safetensors")[1]["progress"]["epoch"] > 0
+
+
+def test_a_process_leaves_its_group_before_python_shuts_down(monkeypatch) -> None:
+    at_exit = []
+    monkeypatch.setenv(devices.RANK, "0")
+    monkeypatch.setattr(devices.atexit, "register", at_exit.append)
+    monkeypatch.setattr(
+        devices.Fabric,
+        "launch",
+        lambda _: torch.distributed.init_process_group(
+            "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+        ),
+    )
+    devices.make_fabric(of_cycles(2).train)
+    assert torch.distributed.is_initialized()
+    for work in at_exit * 2:  # the second time there is nothing left to do
+        work()
+    assert not torch.distributed.is_initialized()
 
 
 def test_what_cannot_be_shared_out_is_refused(tmp_path) -> None:

@@ -4,6 +4,7 @@ The summed gradient is that of one process on the whole mini-batch, whatever the
 process weighs its mean loss by its part of the batch's targets.  A process without a share adds nothing.
 """
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,7 +54,18 @@ def make_fabric(config: TrainConfig) -> Fabric:
     if config.devices > 1:
         with _reaching(fabric):
             fabric.launch()
+        atexit.register(leave)
     return fabric
+
+
+def leave() -> None:
+    """Take this process out of its group, if it is in one.
+
+    Fabric does so for NCCL only.  Gloo's threads outlive a group that is not destroyed, and one that lets go of its
+    last tensor while Python shuts down ends the process with SIGABRT after all its work is done.
+    """
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def sum_gradients(fabric: Fabric, model: nn.Module) -> None:

@@ -82,12 +82,14 @@ def _follow(parent: int) -> None:
 def _refuse_failure(name: str, code: int, log: IO[bytes]) -> None:
     if code == _INTERRUPTED:
         raise Interrupted
+    if not code:
+        return
+    log.seek(0)
+    lines = log.read().decode(errors="replace").strip().splitlines()
     if code < 0:
-        raise RunError(f"{name}: its process was killed ({signal.Signals(-code).name}); go on with --resume")
-    if code:
-        log.seek(0)
-        lines = log.read().decode(errors="replace").strip().splitlines()
-        raise RunError(f"{name}: {lines[-1] if lines else f'its process died ({code})'}")
+        said = f", after {lines[-1]!r}" if lines else ""
+        raise RunError(f"{name}: its process was killed ({signal.Signals(-code).name}{said}); go on with --resume")
+    raise RunError(f"{name}: {lines[-1] if lines else f'its process died ({code})'}")
 
 
 @contextmanager
