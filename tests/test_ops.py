@@ -110,30 +110,3 @@ def test_operators_for_compiled_code_are_sound() -> None:
     torch.library.opcheck(op.product.default, (case.x[:, 0].float(), g.in_ptr, g.in_sender, g.ones, False))
     torch.library.opcheck(op.edge_dot.default, (case.x, case.x, g.in_ptr, g.in_sender))
     torch.library.opcheck(op.segment_max.default, (weight.view(-1, 1), g.in_ptr))
-
-
-@pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])
-def test_dropout_keeps_the_right_share_and_the_mean(p: float) -> None:
-    torch.manual_seed(0)
-    x = torch.ones(1000, 1000, requires_grad=True)
-    out = ops.dropout(x, p, training=True)
-    share = (out == 0).double().mean().item()
-    assert abs(share - p) < 5 * (p * (1 - p) / x.numel()) ** 0.5 + 2**-16
-    torch.testing.assert_close(out[out != 0], torch.full_like(out[out != 0], 1 / (1 - p)), rtol=2e-4, atol=0)
-    out.sum().backward()
-    assert torch.equal(x.grad, out.detach())
-
-
-def test_dropout_is_seeded_independent_and_off_when_scoring() -> None:
-    x = torch.ones(999, 3)
-    torch.manual_seed(1)
-    first, second = ops.dropout(x, 0.5, True), ops.dropout(x, 0.5, True)
-    torch.manual_seed(1)
-    assert torch.equal(ops.dropout(x, 0.5, True), first)
-    assert not torch.equal(first, second)
-    # Neighbouring values share a random word; they must not share its bits.
-    kept = (first != 0).double()
-    for shift in (1, 2, 3):
-        assert abs(((kept.flatten()[shift:] - 0.5) * (kept.flatten()[:-shift] - 0.5)).mean().item()) < 0.02
-    assert ops.dropout(x, 0.5, False) is x
-    assert ops.dropout(x, 0.0, True) is x

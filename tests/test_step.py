@@ -19,9 +19,9 @@ def _board(nodes: int, seed: int = 0) -> tuple[torch.Tensor, Graph]:
     return torch.randn(nodes, 5), Graph(torch.randint(nodes, (2, 4 * nodes)), nodes)
 
 
-def _twins(**options: object) -> tuple[CoGNN, CoGNN]:
+def _twins(num_layers: int = 3, **options: object) -> tuple[CoGNN, CoGNN]:
     torch.manual_seed(0)
-    plain = CoGNN(5, 8, 3, num_layers=3, dropout=0.3, **options).train()
+    plain = CoGNN(5, 16, 3, num_layers, dropout=0.3, **options).train()
     return plain, copy.deepcopy(plain)
 
 
@@ -35,7 +35,11 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
 
 @NEEDS_COMPILER
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # the compiler asks for it, and hides that it did
-@pytest.mark.parametrize("options", [{}, AFTER | {"checkpoint": True}], ids=["norm first", "batch norm, checkpointed"])
+@pytest.mark.parametrize(
+    "options",
+    [{"num_layers": 2, "action_space": "factored"}, AFTER | {"num_layers": 5, "checkpoint": True}],
+    ids=["whole", "by layers, checkpointed"],
+)
 def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(options: dict[str, object]) -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()

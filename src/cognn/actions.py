@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from cognn.ops import gumbel
+from cognn.noise import gumbel
 
 ActionSpace = Literal["joint", "factored"]
 ActionMode = Literal["sample", "argmax", "expected"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from cognn import ops
+from cognn import noise
 from cognn.baseline_layers import DotAttention, NeighborGAT, Propagation
 from cognn.graph import Graph
 from cognn.layers import CooperativeLayer, GATLayer, GCNLayer, GINLayer, MeanLayer
@@ -16,7 +16,7 @@ from cognn.model import ACTIVATIONS, NORMS
 
 
 class Dropout(nn.Module):
-    """``ops.dropout`` as a module."""
+    """``noise.dropout`` as a module."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Drop and scale up in training, else nothing."""
-        return ops.dropout(x, self.p, self.training)
+        return noise.dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:
         """The share for ``repr``."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from cognn import checks, ops
+from cognn import checks, noise
 from cognn.baseline_blocks import KINDS, make_blocks, make_norm, reset
 from cognn.graph import Graph, as_graph
 from cognn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
@@ -132,7 +132,7 @@ class Baseline(nn.Module):
             checks.graph(graph, x)
             edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
             checks.batch(batch, self.pool, graph.num_nodes)
-        h = self.encoder(ops.dropout(x, self.input_dropout, self.training))
+        h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         h = first = self.act(self._drop(h))
         for block in self.blocks:
@@ -145,7 +145,7 @@ class Baseline(nn.Module):
         return cast(Tensor, self.decoder[-1](h))
 
     def _drop(self, h: Tensor) -> Tensor:
-        return ops.dropout(h, self.dropout, self.training)
+        return noise.dropout(h, self.dropout, self.training)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""

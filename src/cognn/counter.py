@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cognn import ops
+from cognn import noise
 
 
 def scramble(key: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -27,4 +27,4 @@ def gumbel(key: tuple[int, ...], first: int, last: int, options: int) -> Tensor:
         stream = scramble(stream ^ scramble(np.array([part], dtype=np.int64)))
     place = np.arange(options * first, options * last, dtype=np.int64)
     bits = scramble(stream ^ scramble(place)) >> np.uint64(33)
-    return ops.gumbel_of(torch.from_numpy(bits.astype(np.int32)), torch.float32).view(-1, options)
+    return noise.gumbel_of(torch.from_numpy(bits.astype(np.int32)), torch.float32).view(-1, options)

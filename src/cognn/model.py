@@ -1,7 +1,7 @@
 """The model: an action network decides who listens and who broadcasts, an environment network updates the nodes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast
 
@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 
-from cognn import checks, ops
+from cognn import checks, noise
 from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
 from cognn.graph import Graph, as_graph
 from cognn.layers import CooperativeLayer, LayerSpec, make_layer
 from cognn.layers.mean import MEAN_OVER, MeanOver
-from cognn.step import checkpointed, compiled, step
+from cognn.step import checkpointed, compiled, compiled_whole, step
 from cognn.trace import Trace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -88,7 +88,7 @@ class ActionNetwork(nn.Module):
             z = h
             for depth, layer in enumerate(cast(nn.ModuleList, network)):
                 if depth:
-                    z = ops.dropout(self.act(z), self.dropout, self.training)
+                    z = noise.dropout(self.act(z), self.dropout, self.training)
                 z = layer(z, graph, None, edge_attr)
             logits.append(z)
         return self.joined(logits)
@@ -141,7 +141,8 @@ class CoGNN(nn.Module):
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
         standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
         input_dropout: Share of the features themselves that are dropped in training; helps with sparse ones.
-        compile: Compile the layers, once for all of them, where there is a C++ compiler; the results are the same.
+        compile: Compile the layers, where there is a C++ compiler: once for all of them, or as a whole if they are at
+            most four; the results are the same.
         checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
             memory, more time, the same results.
     """
@@ -291,12 +292,16 @@ class CoGNN(nn.Module):
     ) -> tuple[Tensor, list[Decision | None], list[Tensor | None]]:
         decisions: list[Decision | None] = []
         logits: list[Tensor | None] = []
-        h = self.encode(x)
-        take = compiled(self) if self.compiled and generator is None else step
-        for index, layer in enumerate(self.layers):
+        h = self.lift(x)
+        compiles = self.compiled and generator is None
+        if compiles and not (keep_logits or self.checkpoint or isinstance(actions, Tensor)):
+            whole = compiled_whole(self)
+            if whole is not None:
+                return self.decode(whole(self, h, graph, edge_attr, actions), batch, num_graphs), decisions, logits
+        h, take = self.enter(h), compiled(self) if compiles else step
+        for index, parts in enumerate(self.steps()):
             codes = actions[index] if isinstance(actions, Tensor) else actions
-            residual = None if self.residuals is None else self.residuals[index]
-            inputs = (self, self.norms[index], layer, residual, h, graph, edge_attr, codes, generator, keep_logits)
+            inputs = (self, *parts, h, graph, edge_attr, codes, generator, keep_logits)
             forgets = self.checkpoint and torch.is_grad_enabled()
             h, decision, scores = checkpointed(take, *inputs) if forgets else take(*inputs)
             if keep_logits:  # for the trace; else a layer leaves nothing but its states
@@ -304,10 +309,23 @@ class CoGNN(nn.Module):
                 logits.append(scores)
         return self.decode(h, batch, num_graphs), decisions, logits
 
+    def steps(self) -> Iterator[tuple[nn.Module, nn.Module, nn.Module | None]]:
+        """The norm, the layer and the residual of every step."""
+        for index, layer in enumerate(self.layers):
+            yield self.norms[index], layer, None if self.residuals is None else self.residuals[index]
+
     def encode(self, x: Tensor) -> Tensor:
         """The states before the first layer."""
-        h = self.encoder(ops.dropout(x, self.input_dropout, self.training))
+        return self.enter(self.lift(x))
+
+    def lift(self, x: Tensor) -> Tensor:
+        """The features at the width of the environment network, once they are known to be finite."""
+        h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
+        return h
+
+    def enter(self, h: Tensor) -> Tensor:
+        """The states before the first layer from the lifted features."""
         return self.act(self._drop(h))
 
     def decode(self, h: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
@@ -321,7 +339,7 @@ class CoGNN(nn.Module):
         return self.decoder[-1](h)
 
     def _drop(self, h: Tensor) -> Tensor:
-        return ops.dropout(h, self.dropout, self.training)
+        return noise.dropout(h, self.dropout, self.training)
 
     def _trace(self, graph: Graph, decisions: list[Decision | None], logits: list[Tensor | None]) -> Trace:
         standard = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)

@@ -93,12 +93,6 @@ def heard_max(graph: "Graph", score: Tensor, gates: "Gates | None" = None) -> Te
     return segment_max(score + silent[graph.in_sender], graph.in_ptr) + deaf
 
 
-def dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """Dropout with 16 random bits a value: ten times cheaper on a CPU than ``bernoulli_``; ``p`` is met to 2^-17."""
-    threshold = min(round(p * 2**16), 2**16 - 1)
-    return _Dropout.apply(x, threshold) if training and threshold else x
-
-
 # Gradients ----------------------------------------------------------------------------------------------------------
 
 
@@ -211,33 +205,17 @@ class _EdgeSum(Function):
         return grad_attr, grad_weight, None, None, None
 
 
-class _Dropout(Function):
-    """Keep a value iff its 16 bits are not below the threshold, and scale it up."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, threshold: int) -> Tensor:
-        kept = _ops().kept(x, threshold) if is_compiling() else _kept(x, threshold, x.dtype)
-        ctx.save_for_backward(kept)
-        ctx.scale = 2**16 / (2**16 - threshold)
-        return _scaled(x, kept, ctx.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (kept,) = ctx.saved_tensors
-        return _scaled(grads[0], kept, ctx.scale), None
-
-
-def _scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
-    """``scale * x * kept`` in one pass over memory, which is what this costs."""
-    return torch.addcmul(x.new_zeros(()), x, kept, value=scale)
-
-
 # Kernels ------------------------------------------------------------------------------------------------------------
 
 
 def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
     """``out[i] = sum of value[j] * x[index[j]] for ptr[i] <= j < ptr[i + 1]``; ``value`` ones unless ``weighted``."""
-    return (_ops().product if is_compiling() else _product)(x, ptr, index, value, weighted)
+    if not is_compiling():
+        return _product(x, ptr, index, value, weighted)
+    wide = x.dim() == 2 and x.size(1) > NARROW and x.dtype == torch.float32 and x.is_cpu
+    if wide and not weighted and x.size(0) > 0 and index.size(0) > 0 and not torch.is_autocast_enabled("cpu"):
+        return _bag(x.contiguous(), index, ptr, False, 0, False, None, True)[0]  # compiled code calls it from C++
+    return _ops().product(x, ptr, index, value, weighted)
 
 
 def edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
@@ -248,19 +226,6 @@ def edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
 def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
     """Maximum of the rows ``value[ptr[i]:ptr[i + 1]]``; -inf for an empty segment."""
     return (_ops().segment_max if is_compiling() else _segment_max)(value, ptr)
-
-
-def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Standard Gumbel noise ``-log(-log(1 - v))`` shaped as ``like``, for ``v`` uniform on 31 bits.
-
-    The upper tail decides which action wins, so it gets the fine end of the floats: ``v`` near 0 resolves
-    probabilities down to 2^-32.  Much cheaper on a CPU than ``exponential_``.
-    """
-    if not is_compiling():
-        return _gumbel(like, generator)
-    if generator is not None:
-        raise ValueError("generator: not available in compiled code; seed with torch.manual_seed instead")
-    return _ops().gumbel(like.detach())
 
 
 def _needs_grad(*tensors: Tensor | None) -> bool:
@@ -328,46 +293,15 @@ def _segment_max(value: Tensor, ptr: Tensor) -> Tensor:
     return torch.segment_reduce(value.contiguous(), "max", offsets=ptr.long(), initial=-torch.inf)
 
 
-# Random bits are turned into what they are for here, in eager code: compiled code draws the same ones, and the
-# compiler, which cannot vectorise them, would slow down all that it fuses with them.
-
-
-def _gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    bits = _bits(like, (like.numel() + 1) // 2, generator).view(torch.int32)[: like.numel()]
-    return gumbel_of(bits.view(like.shape) & (2**31 - 1), like.dtype)
-
-
-def gumbel_of(bits: Tensor, dtype: torch.dtype) -> Tensor:
-    """The Gumbel noise that words of 31 random bits stand for."""
-    uniform = (bits.to(dtype) + 0.5) * 2.0**-31
-    return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
-
-
-def _kept(x: Tensor, threshold: int, dtype: torch.dtype = torch.uint8) -> Tensor:
-    """1 where 16 random bits are not below the threshold, else 0.
-
-    Bytes for compiled code, which reads them as it goes.  Eager code wants the type of ``x``: a product of two types
-    lays out a copy of the mask first.  Never bools: what PyTorch does with them on a CPU is not vectorised.
-    """
-    bits = _bits(x, (x.numel() + 3) // 4).view(torch.int16)[: x.numel()].view(x.shape)
-    return torch.ge(bits, threshold - 2**15, out=torch.empty(x.shape, dtype=dtype, device=x.device))
-
-
-def _bits(like: Tensor, count: int, generator: torch.Generator | None = None) -> Tensor:
-    """``count`` words of 64 random bits on the device of ``like``."""
-    return torch.empty(count, dtype=torch.int64, device=like.device).random_(-(2**63), None, generator=generator)
-
-
 # The kernels as operators ---------------------------------------------------------------------------------------------
 
 _library = torch.library.Library("cognn", "DEF")
-_SEEDED = (torch.Tag.nondeterministic_seeded,)
 
 
-def _register(schema: str, kernel: Any, fake: Any, tags: tuple[torch.Tag, ...] = ()) -> None:
+def _register(schema: str, kernel: Any, fake: Any) -> None:
     # torch.library.custom_op and register_fake would do the same, but look up their caller's source: 40 ms at import.
     name = schema.split("(")[0]
-    _library.define(schema, tags=tags)
+    _library.define(schema)
     _library.impl(name, kernel, "CompositeExplicitAutograd")
     _library.impl(name, fake, "Meta")
 
@@ -390,8 +324,4 @@ _register(
     "segment_max(Tensor value, Tensor ptr) -> Tensor",
     _segment_max,
     lambda value, ptr: value.new_empty((ptr.size(0) - 1, *value.shape[1:])),
-)
-_register("gumbel(Tensor like) -> Tensor", _gumbel, torch.empty_like, _SEEDED)
-_register(
-    "kept(Tensor x, int threshold) -> Tensor", _kept, lambda x, _: x.new_empty(x.shape, dtype=torch.uint8), _SEEDED
 )

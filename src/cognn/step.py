@@ -1,7 +1,8 @@
 """One step of a cooperative model: decide, update, normalise; plainly, compiled, or forgotten and computed again.
 
 All layers of a model go through the one function :func:`step`, whose arguments they are, so that compiling it once
-serves every layer, every epoch and every size of graph.
+serves every layer, every epoch and every size of graph.  A shallow model is compiled from its first step to its last
+(:func:`steps`): on mini-batches of small graphs, the way from one compiled layer to the next is what takes the time.
 """
 
 import os
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from cognn import ops
+from cognn import noise
 from cognn.actions import ActionMode, Decision, decide, force
 from cognn.graph import Graph
 
@@ -60,10 +61,18 @@ def step(
     update = layer(h, graph, None if decision is None else decision.gates, edge_attr)
     skip = 0 if residual is None else residual(graph.updated(h))
     if model.norm_first:
-        h = model.act(ops.dropout(update, model.dropout, model.training)) + skip
+        h = model.act(noise.dropout(update, model.dropout, model.training)) + skip
     else:
-        h = ops.dropout(model.act(norm(update + skip)), model.dropout, model.training)
+        h = noise.dropout(model.act(norm(update + skip)), model.dropout, model.training)
     return Step(h, decision, logits)
+
+
+def steps(model: "CoGNN", h: Tensor, graph: Graph, edge_attr: Tensor | None, actions: ActionMode | None) -> Tensor:
+    """From what the encoder gives to the states after the last layer, with nothing kept on the way."""
+    h = model.enter(h)
+    for norm, layer, residual in model.steps():
+        h = step(model, norm, layer, residual, h, graph, edge_attr, actions, None, False).h
+    return h
 
 
 def _decision(
@@ -94,7 +103,11 @@ def _decision(
 
 # Compiled -----------------------------------------------------------------------------------------------------------
 
-_compiled: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Step]]" = weakref.WeakKeyDictionary()
+_Kept = weakref.WeakKeyDictionary["CoGNN", Callable[..., Any]]
+_compiled: dict[str, _Kept] = {step.__name__: _Kept(), steps.__name__: _Kept()}
+
+SHALLOW = 4
+"""Up to so many layers a model is compiled whole: the compiler then takes about 8 s for each of them."""
 
 
 def compiled(model: "CoGNN") -> Callable[..., Step]:
@@ -102,15 +115,25 @@ def compiled(model: "CoGNN") -> Callable[..., Step]:
 
     It cannot where there is no C++ compiler, and for layers of PyG that are wrapped, which hook into themselves.
     """
-    if not _can_compile() or model.wraps:
-        return step
-    if model not in _compiled:
+    return _compile(step, model, {}) if _can_compile() and not model.wraps else step
+
+
+def compiled_whole(model: "CoGNN") -> Callable[..., Tensor] | None:
+    """:func:`steps` compiled for ``model``; None where it cannot be, or where the model is not shallow."""
+    if not _can_compile() or model.wraps or model.num_layers > SHALLOW:
+        return None
+    return _compile(steps, model, {"cpp_wrapper": True})  # the kernels called from C++: a tenth of a small step
+
+
+def _compile(function: Any, model: "CoGNN", options: dict[str, Any]) -> Callable[..., Any]:
+    kept = _compiled[function.__name__]
+    if model not in kept:
         # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
-        options: dict[str, Any] = {"realize_opcount_threshold": 6}
+        options = {"realize_opcount_threshold": 6} | options
         # The cache of compiled code belongs to the code that is compiled: every model has its own, and its own limit.
-        own = FunctionType(step.__code__.replace(), step.__globals__, step.__name__)
-        _compiled[model] = torch.compile(own, dynamic=True, options=options)
-    return _compiled[model]
+        own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
+        kept[model] = torch.compile(own, dynamic=True, options=options)
+    return kept[model]
 
 
 @cache

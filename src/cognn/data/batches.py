@@ -37,19 +37,18 @@ class Batches:
 
     def take(self, items: Tensor) -> Batch:
         """The graphs ``items`` in that order, as one."""
-        counts = self.node_count[items]
-        starts = counts.cumsum(0) - counts
-        nodes = ranges(self.node_start[items], counts)
-        shift = starts - self.node_start[items]
+        counts, firsts = self.node_count[items], self.node_start[items]
+        shift = counts.cumsum(0) - counts - firsts
+        batch = torch.repeat_interleave(counts)
+        nodes = torch.arange(len(batch)) - shift[batch]
         graph = self.parts.take(items, nodes, shift, self.parts)
         if self.loopless is not None:
             graph._loopless = self.loopless.take(items, nodes, shift, self.parts)
-        graph.batch = torch.repeat_interleave(torch.arange(len(items)), counts)
-        graph.num_graphs = len(items)
+        graph.batch, graph.num_graphs = batch, len(items)
         attr = (
             None if self.edge_attr is None else self.edge_attr[ranges(self.parts.start[items], self.parts.count[items])]
         )
-        return Batch(self.x[nodes], graph, attr, items)
+        return Batch(self.x.index_select(0, nodes), graph, attr, items)
 
 
 class _Cut:
@@ -59,28 +58,32 @@ class _Cut:
         self.graph = graph
         self.count = torch.tensor(num_edges)
         self.start = self.count.cumsum(0) - self.count
-        self.in_degree, self.out_degree = graph.in_ptr.diff(), graph.out_ptr.diff()
+        self.degrees = torch.stack([graph.in_ptr.diff(), graph.out_ptr.diff()])
+        to_nodes, to_edges = (graph.in_sender, graph.in_receiver, graph.out_receiver), (graph.out_slot, graph.in_edge)
+        self.columns = torch.stack([*to_nodes, *to_edges])  # one indexing for all: they are small, and many
 
     def take(self, items: Tensor, nodes: Tensor, node_shift: Tensor, listed: "_Cut") -> Graph:
         """``listed`` is the structure with all edges of ``edge_index``, which edge numbers refer to."""
-        g, small = self.graph, self.graph.in_sender.dtype
-        count = self.count[items]
-        edges = ranges(self.start[items], count)
-        to_nodes = torch.repeat_interleave(node_shift, count).to(small)
-        to_slots = torch.repeat_interleave(count.cumsum(0) - count - self.start[items], count).to(small)
-        all_count = listed.count[items]
-        to_listed = torch.repeat_interleave(all_count.cumsum(0) - all_count - listed.start[items], count).to(small)
-        listed_edges = edges if listed is self else ranges(listed.start[items], all_count)
-        listed_shift = to_nodes if listed is self else torch.repeat_interleave(node_shift, all_count)
-        tensors = {
-            "edge_index": g.edge_index[:, listed_edges] + listed_shift,
-            "in_ptr": _pointers(self.in_degree[nodes]),
-            "in_sender": g.in_sender[edges] + to_nodes,
-            "in_receiver": g.in_receiver[edges] + to_nodes,
-            "in_edge": g.in_edge[edges] + to_listed,
-            "out_ptr": _pointers(self.out_degree[nodes]),
-            "out_receiver": g.out_receiver[edges] + to_nodes,
-            "out_slot": g.out_slot[edges] + to_slots,
+        g, count = self.graph, self.count[items]
+        own_shift = count.cumsum(0) - count - self.start[items]
+        owner = torch.repeat_interleave(count)
+        edges = torch.arange(len(owner)) - own_shift[owner]
+        if listed is self:
+            listed_shift, listed_owner, listed_edges = own_shift, owner, edges
+        else:
+            all_count = listed.count[items]
+            listed_shift = all_count.cumsum(0) - all_count - listed.start[items]
+            listed_owner = torch.repeat_interleave(all_count)
+            listed_edges = torch.arange(len(listed_owner)) - listed_shift[listed_owner]
+        shifts = torch.stack([node_shift, node_shift, node_shift, own_shift, listed_shift])
+        columns = self.columns[:, edges] + shifts.to(self.columns.dtype)[:, owner]
+        pointers = torch.zeros(2, len(nodes) + 1, dtype=self.degrees.dtype)
+        torch.cumsum(self.degrees[:, nodes], 1, dtype=pointers.dtype, out=pointers[:, 1:])
+        names = "in_sender", "in_receiver", "out_receiver", "out_slot", "in_edge"
+        tensors = dict(zip(names, columns, strict=True)) | {
+            "edge_index": g.edge_index[:, listed_edges] + node_shift[listed_owner],
+            "in_ptr": pointers[0],
+            "out_ptr": pointers[1],
             "ones": g.ones.new_ones(len(edges)),  # an item may be taken twice, so there may be more than in all
         }
         return Graph._derived(tensors, len(nodes))
@@ -90,7 +93,3 @@ def ranges(start: Tensor, count: Tensor) -> Tensor:
     """``start[0] .. start[0] + count[0]``, then the next, in one tensor."""
     first = count.cumsum(0) - count
     return torch.repeat_interleave(start - first, count) + torch.arange(int(count.sum()))
-
-
-def _pointers(degree: Tensor) -> Tensor:
-    return torch.cat([degree.new_zeros(1), degree.cumsum(0, dtype=degree.dtype)])
