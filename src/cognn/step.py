@@ -94,8 +94,11 @@ def _decision(
     if logits is None:
         return None, None
     inverse: Tensor | float
-    if isinstance(model.temperature, nn.Module):
-        inverse = nn.functional.softplus(model.temperature(h).squeeze(-1)) + model.tau0
+    if isinstance(model.temperature, nn.Linear):
+        # The compiler fuses a sum into what lies around it, but not a matrix product with one column.
+        weight = model.temperature.weight
+        dot = (h * weight).sum(-1) if torch.compiler.is_compiling() else nn.functional.linear(h, weight).squeeze(-1)
+        inverse = nn.functional.softplus(dot) + model.tau0
     else:
         inverse = 1 / model.temperature
     return decide(logits, inverse, "sample" if actions is None else actions, generator), logits
