@@ -104,3 +104,14 @@ def test_layers_of_pyg_and_draws_of_ones_own_are_not_compiled(monkeypatch: pytes
     wrapped = CoGNN(5, 8, 3, num_layers=2, env=lambda i, o: GraphConv(i, o), compile=True)
     wrapped(case.x, Graph(case.edge_index, 9))
     CoGNN(5, 8, 3, num_layers=2, compile=True)(case.x, case.edge_index, generator=torch.Generator())
+
+
+def test_what_would_take_long_to_compile_whole_is_compiled_by_layers() -> None:
+    def effort(num_layers: int, **options: object) -> int:
+        return module._effort(CoGNN(5, 8, 3, num_layers, **options))
+
+    assert effort(4, action_layers=2) == module.SHALLOW
+    assert effort(5, action_layers=2) > module.SHALLOW
+    assert effort(4, action_layers=2, action_space="factored") > module.SHALLOW
+    assert effort(4, action_layers=2, env="gat", action="gat") == 2 * module.SHALLOW
+    assert effort(8, action=None) == module.SHALLOW

@@ -141,8 +141,8 @@ class CoGNN(nn.Module):
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
         standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
         input_dropout: Share of the features themselves that are dropped in training; helps with sparse ones.
-        compile: Compile the layers, where there is a C++ compiler: once for all of them, or as a whole if they are at
-            most four; the results are the same.
+        compile: Compile the layers, where there is a C++ compiler: once for all of them, or as a whole if they are few;
+            the results are the same.
         checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
             memory, more time, the same results.
     """

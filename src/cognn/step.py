@@ -23,6 +23,8 @@ from torch import Tensor, nn
 from cognn import noise
 from cognn.actions import ActionMode, Decision, decide, force
 from cognn.graph import Graph
+from cognn.layers.base import CooperativeLayer
+from cognn.layers.gat import GATLayer
 
 if TYPE_CHECKING:
     from cognn.model import CoGNN
@@ -109,8 +111,8 @@ def _decision(
 _Kept = weakref.WeakKeyDictionary["CoGNN", Callable[..., Any]]
 _compiled: dict[str, _Kept] = {step.__name__: _Kept(), steps.__name__: _Kept()}
 
-SHALLOW = 4
-"""Up to so many layers a model is compiled whole: the compiler then takes about 8 s for each of them."""
+SHALLOW = 16
+"""Up to this effort a model is compiled whole, which takes three quarters of a minute on two cores."""
 
 
 def compiled(model: "CoGNN") -> Callable[..., Step]:
@@ -123,9 +125,20 @@ def compiled(model: "CoGNN") -> Callable[..., Step]:
 
 def compiled_whole(model: "CoGNN") -> Callable[..., Tensor] | None:
     """:func:`steps` compiled for ``model``; None where it cannot be, or where the model is not shallow."""
-    if not _can_compile() or model.wraps or model.num_layers > SHALLOW:
+    if not _can_compile() or model.wraps or _effort(model) > SHALLOW:
         return None
     return _compile(steps, model, {"cpp_wrapper": True})  # the kernels called from C++: a tenth of a small step
+
+
+def _effort(model: "CoGNN") -> int:
+    """What all steps cost the compiler, in layers of an action network; a step's own layer is two, attention double."""
+
+    def of(layer: nn.Module) -> int:
+        return 2 if isinstance(layer, GATLayer) else 1
+
+    network = model.action_network
+    acting = [] if network is None else [part for part in network.modules() if isinstance(part, CooperativeLayer)]
+    return sum(2 * of(layer) + sum(map(of, acting)) for layer in model.layers)
 
 
 def _compile(function: Any, model: "CoGNN", options: dict[str, Any]) -> Callable[..., Any]:

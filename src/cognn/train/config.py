@@ -156,7 +156,7 @@ class TrainConfig:
     seed: int = 0
     """Seed of weights, actions and dropout; split i uses seed + i."""
     compile: bool = False
-    """Compile the layers once and for all, where there is a C++ compiler (Co-GNN and its base networks)."""
+    """Compile the layers, where there is a C++ compiler (Co-GNN and its base networks)."""
     checkpoint: bool = False
     """Forget what happens inside a layer and compute it again when needed: less memory, more time (likewise)."""
     accelerator: str = "auto"
