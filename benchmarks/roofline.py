@@ -39,7 +39,7 @@ LAYERS, ACTION, IN, CLASSES = 10, 16, 10, 2
 KINDS = {
     "matrix products": ("mm", "addmm", "addmv", "mv", "bmm"),
     "sparse products": ("_embedding_bag", "_sparse", "sampled", "product"),
-    "random bits": ("random_", "kept", "gumbel", "bernoulli"),
+    "random bits": ("random_", "seeds", "bitwise", "rshift"),
     "optimizer": ("Adam", "_fused_adam", "addcdiv_", "lerp_", "sqrt", "addcmul_"),
     "compiled element-wise": ("CompiledFxGraph", "cpp_fused"),
 }

@@ -246,6 +246,19 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) 
     run.train(tmp_path, dataset=dataset)
 
 
+@pytest.mark.parametrize("garbage", ['{"metr', "[]", "{}"])
+def test_a_damaged_result_says_how_to_get_it_again(garbage: str, tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(epochs=2), tmp_path, dataset)
+    whole = run.train(tmp_path, dataset=dataset)
+    result = tmp_path / "split-0" / "result.json"
+    result.write_text(garbage)
+    with pytest.raises(RunError, match=r"split-0/result.json: .*remove it and go on with --resume"):
+        run.train(tmp_path, dataset=dataset)
+    result.unlink()
+    assert run.train(tmp_path, dataset=dataset) == whole
+
+
 def test_a_full_disk_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
     dataset = make_dataset("node", "binary")
     run.begin(small(splits="0"), tmp_path, dataset)

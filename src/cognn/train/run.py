@@ -98,7 +98,7 @@ def train(
         return left
 
     def conclude() -> dict[str, Any]:
-        results = [read_json(out / f"split-{index}" / "result.json") for index in splits]
+        results = [_result(out / f"split-{index}" / "result.json") for index in splits]
         summary = summarise(dataset.name, config, results)
         for index in splits if tensorboard else []:
             if index not in left:
@@ -132,6 +132,17 @@ def _train_split(
                 report(index, line, best, best_epoch)
 
         train_split(config, dataset, index, out / f"split-{index}", data, watch)
+
+
+def _result(path: Path) -> dict[str, Any]:
+    """What a split came to."""
+    try:
+        result = read_json(path)
+    except RunError as error:
+        raise RunError(f"{error}; remove it and go on with --resume, which writes it again") from None
+    if not isinstance(result, dict) or not {"metric", "train", "val", "test"} <= result.keys():
+        raise RunError(f"{path}: not the result of a split; remove it and go on with --resume, which writes it again")
+    return result
 
 
 def run_config(out: Path) -> Config:
