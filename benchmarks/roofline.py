@@ -1,9 +1,9 @@
 """How far an epoch is from what this machine could do at best.
 
-Measured first: the rate of a matrix product of the model's own shape, the bandwidth of memory (a copy of 256 MB), and
-that of the cache (reading an array the size of the node states again and again).
+Measured in turn with the model: the rate of a matrix product of its own shape, the bandwidth of memory (a copy of
+256 MB), and that of the cache (reading an array the size of the node states again and again).
 
-Then the least that a pass has to do, with everything element-wise fused into the operation next to it:
+Computed: the least that a pass has to do, with everything element-wise fused into the operation next to it:
 
 - a linear map of ``N x a`` to ``N x b``: ``2 N a b`` flops;
 - a sparse product of width ``w``: ``E`` rows of ``4 w`` bytes read, from the cache if the states fit there, and ``4 E``
@@ -67,18 +67,21 @@ class Work:
         return max(self.flops / machine.rate, self.memory / machine.memory, self.cache / machine.cache)
 
 
-def measured(nodes: int, width: int) -> Machine:
-    """The machine at its best, for arrays of this size."""
+def probes(nodes: int, width: int) -> dict[str, Callable[[], object]]:
+    """What shows the machine at its best, for arrays of this size."""
     x, weight, out = torch.randn(nodes, width), torch.randn(width, width), torch.empty(nodes, width)
     big, other = torch.ones(64 << 20), torch.empty(64 << 20)
-    runs: dict[str, Callable[[], object]] = {
+    return {
         "rate": lambda: torch.mm(x, weight, out=out),
         "memory": lambda: other.copy_(big),
         "cache": lambda: x.sum(),
     }
-    best = race(runs, rounds=9, least=0.02)
-    size = 4.0 * x.numel()
-    return Machine(2 * x.numel() * width / best["rate"], 8.0 * big.numel() / best["memory"], size / best["cache"])
+
+
+def machine(best: dict[str, float], nodes: int, width: int) -> Machine:
+    """From the best times of the probes."""
+    flops, size = 2.0 * nodes * width * width, 4.0 * nodes * width
+    return Machine(flops / best["rate"], 8.0 * (64 << 20) / best["memory"], size / best["cache"])
 
 
 def operations(nodes: int, edges: int, width: int) -> list[Work]:
@@ -163,18 +166,19 @@ def main() -> None:
     keep_memory()
     for label, (edge_index, nodes) in (("grid", grid()), ("tolokers-like", tolokers_like())):
         for width in options.widths:
-            machine, edges = measured(nodes, width), edge_index.size(1)
-            print(
-                f"{label}, width {width}: {machine.rate / 1e9:.0f} Gflop/s in matrix products of this shape,"
-                f" {machine.memory / 1e9:.1f} GB/s memory, {machine.cache / 1e9:.1f} GB/s cache"
-            )
-            least = limits(machine, nodes, edges, width)
             runs = {kind: passes(edge_index, nodes, width, kind == "compiled") for kind in ("plain", "compiled")}
             start = time.perf_counter()
             runs["compiled"]["both"]()
-            print(f"  first compiled step: {time.perf_counter() - start:.1f} s")
-            runs["compiled"]["epoch"]()
-            best = race({f"{kind} {name}": run for kind, ways in runs.items() for name, run in ways.items()}, rounds=5)
+            first = time.perf_counter() - start
+            raced = {f"{kind} {name}": run for kind, ways in runs.items() for name, run in ways.items()}
+            best = race(probes(nodes, width) | raced, rounds=15 if width <= 64 else 7, least=0.02)
+            found = machine(best, nodes, width)
+            print(
+                f"{label}, width {width}: {found.rate / 1e9:.0f} Gflop/s in matrix products of this shape,"
+                f" {found.memory / 1e9:.1f} GB/s memory, {found.cache / 1e9:.1f} GB/s cache"
+            )
+            print(f"  first compiled step: {first:.1f} s")
+            least = limits(found, nodes, edge_index.size(1), width)
             for kind, ways in runs.items():
                 best[f"{kind} backward"] = best[f"{kind} both"] - best[f"{kind} forward"]
                 for name, limit in least.items():
