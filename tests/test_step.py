@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch_geometric.nn import GraphConv
 
-from cognn import CoGNN, Graph
+from cognn import CoGNN, Graph, ops
 from cognn import step as module
 from tests.conftest import random_case
 
@@ -70,6 +70,26 @@ def test_checkpointing_changes_nothing_but_memory(options: dict[str, object], se
     _results(frugal, *case, generator)  # both have seen two batches now
     for one, other in zip(plain.buffers(), frugal.buffers(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_checkpointing_does_not_multiply_again_what_the_actions_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, calls = ops._times, []
+    monkeypatch.setattr(ops, "_times", lambda *arguments: calls.append(1) or times(*arguments))
+    counts = []
+    for net in _twins(action_layers=1):  # whose action network has narrow products only
+        net.checkpoint = bool(counts)
+        calls.clear()
+        _results(net, *_board(30))
+        counts.append(len(calls))
+    assert counts[0] == counts[1] > 0
+
+
+def test_a_checkpointed_graph_may_be_walked_back_twice() -> None:
+    _, net = _twins()
+    net.checkpoint = True
+    out = net(*_board(30)).pow(2).mean()
+    first, second = (torch.autograd.grad(out, list(net.parameters()), retain_graph=True) for _ in range(2))
+    assert all(torch.equal(*pair) for pair in zip(first, second, strict=True))
 
 
 def test_checkpointing_keeps_less() -> None:

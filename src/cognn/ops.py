@@ -8,6 +8,10 @@ code calls them directly, because the dispatch of a registered operator costs mo
 """
 
 import warnings
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -113,7 +117,13 @@ class _Heard(Function):
         graph: "Graph",
         transposed: bool,
     ) -> Tensor:
-        y = _times(graph, transposed, _rows(broadcast, x), weight)
+        dear = broadcast is not None or x.dim() == 1 or x.size(1) <= NARROW  # much to save, or little to keep
+        shelf = _shelf.get() if dear and not is_compiling() else None
+        y = None if shelf is None else shelf.take()
+        if y is None:
+            y = _times(graph, transposed, _rows(broadcast, x), weight)
+        if shelf is not None:
+            shelf.put(y)
         keeps_y = listen is not None and ctx.needs_input_grad[1]
         ctx.save_for_backward(x, listen, broadcast, weight, y if keeps_y else None)
         ctx.graph, ctx.transposed = graph, transposed
@@ -145,6 +155,40 @@ class _Heard(Function):
             ptr, index = _structure(graph, transposed)
             grad_weight = _gathered_dot(grad, sent, ptr, index) if again else edge_dot(grad, sent, ptr, index)
         return grad_x, grad_listen, grad_broadcast, grad_weight, None, None
+
+
+class Shelf:
+    """Products that are not computed twice: what a first pass put there in its context, a second one takes.
+
+    Checkpointing forgets what happens inside a layer and computes it again; on a graph of large degrees the products
+    with it are the dear part of that, and they are no larger than the states of a layer.
+    """
+
+    def __init__(self) -> None:
+        self._products: deque[Tensor] = deque()
+        self._filling = False
+
+    @contextmanager
+    def open(self, filling: bool) -> Iterator[None]:
+        """Let products be put here, or taken from here as long as there are any."""
+        self._filling = filling
+        token = _shelf.set(self)
+        try:
+            yield
+        finally:
+            _shelf.reset(token)
+
+    def put(self, y: Tensor) -> None:
+        """Keep a product of the first pass."""
+        if self._filling:
+            self._products.append(y.detach())
+
+    def take(self) -> Tensor | None:
+        """The product that comes next in the second pass."""
+        return None if self._filling or not self._products else self._products.popleft()
+
+
+_shelf: ContextVar[Shelf | None] = ContextVar("shelf", default=None)
 
 
 def _structure(graph: "Graph", transposed: bool) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -25,6 +25,7 @@ from cognn.actions import ActionMode, Decision, decide, force
 from cognn.graph import Graph
 from cognn.layers.base import CooperativeLayer
 from cognn.layers.gat import GATLayer
+from cognn.ops import Shelf
 
 if TYPE_CHECKING:
     from cognn.model import CoGNN
@@ -165,26 +166,44 @@ def _can_compile() -> bool:
 def checkpointed(take: Callable[..., Step], *arguments: Any) -> Step:
     """``take(*arguments)`` without keeping what its backward pass needs, which is computed once more when it comes.
 
-    The second time draws the same actions and the same dropout, and the batch norm does not count the batch twice.
+    Only some products with the graph are kept, unless the step is compiled.  The second time draws the same actions and
+    the same dropout, and the batch norm does not count the batch twice.
     """
     from torch.utils.checkpoint import checkpoint
 
     norm, generator = arguments[1], arguments[-2]
-    state = None if generator is None else generator.get_state()
-    again: Callable[[], Any] = lambda: (nullcontext(), _once_more(norm, generator, state))  # noqa: E731
-    out: Step = checkpoint(take, *arguments, use_reentrant=False, context_fn=again)
+    state, shelf = None if generator is None else generator.get_state(), Shelf()
+    again = _Anew(lambda: _once_more(norm, generator, state, shelf))
+    out: Step = checkpoint(take, *arguments, use_reentrant=False, context_fn=lambda: (shelf.open(True), again))
     return out
 
 
+class _Anew:
+    """A context that can be entered again, as a graph can be walked back twice."""
+
+    def __init__(self, make: Callable[[], AbstractContextManager[None]]) -> None:
+        self._make = make
+
+    def __enter__(self) -> None:
+        self._now = self._make()
+        self._now.__enter__()
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._now.__exit__(*error)
+
+
 @contextmanager
-def _once_more(norm: nn.Module, generator: torch.Generator | None, state: Tensor | None) -> Iterator[None]:
+def _once_more(
+    norm: nn.Module, generator: torch.Generator | None, state: Tensor | None, shelf: Shelf
+) -> Iterator[None]:
     """Where the generator was, and afterwards everything as if nothing had been."""
     counted = [buffer.clone() for buffer in norm.buffers()]
     now = None if generator is None else generator.get_state()
     if generator is not None and state is not None:
         generator.set_state(state)
     try:
-        yield
+        with shelf.open(False):
+            yield
     finally:
         if generator is not None and now is not None:
             generator.set_state(now)
