@@ -109,11 +109,11 @@ def _decision(
 
 # Compiled -----------------------------------------------------------------------------------------------------------
 
-_Kept = weakref.WeakKeyDictionary["CoGNN", Callable[..., Any]]
-_compiled: dict[str, _Kept] = {step.__name__: _Kept(), steps.__name__: _Kept()}
+_steps: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Step]]" = weakref.WeakKeyDictionary()
+_wholes: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Tensor] | None]" = weakref.WeakKeyDictionary()
 
 SHALLOW = 16
-"""Up to this effort a model is compiled whole, which takes three quarters of a minute on two cores."""
+"""Up to this effort a model is compiled whole: its first step is then done within a minute on two cores."""
 
 
 def compiled(model: "CoGNN") -> Callable[..., Step]:
@@ -121,14 +121,19 @@ def compiled(model: "CoGNN") -> Callable[..., Step]:
 
     It cannot where there is no C++ compiler, and for layers of PyG that are wrapped, which hook into themselves.
     """
-    return _compile(step, model, {}) if _can_compile() and not model.wraps else step
+    if not _can_compile() or model.wraps:
+        return step
+    if model not in _steps:
+        _steps[model] = _compile(step, {})
+    return _steps[model]
 
 
 def compiled_whole(model: "CoGNN") -> Callable[..., Tensor] | None:
     """:func:`steps` compiled for ``model``; None where it cannot be, or where the model is not shallow."""
-    if not _can_compile() or model.wraps or _effort(model) > SHALLOW:
-        return None
-    return _compile(steps, model, {"cpp_wrapper": True})  # the kernels called from C++: a tenth of a small step
+    if model not in _wholes:
+        can = _can_compile() and not model.wraps and _effort(model) <= SHALLOW
+        _wholes[model] = _compile(steps, {"cpp_wrapper": True}) if can else None  # small kernels, so called from C++
+    return _wholes[model]
 
 
 def _effort(model: "CoGNN") -> int:
@@ -142,15 +147,12 @@ def _effort(model: "CoGNN") -> int:
     return sum(2 * of(layer) + sum(map(of, acting)) for layer in model.layers)
 
 
-def _compile(function: Any, model: "CoGNN", options: dict[str, Any]) -> Callable[..., Any]:
-    kept = _compiled[function.__name__]
-    if model not in kept:
-        # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
-        options = {"realize_opcount_threshold": 6} | options
-        # The cache of compiled code belongs to the code that is compiled: every model has its own, and its own limit.
-        own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
-        kept[model] = torch.compile(own, dynamic=True, options=options)
-    return kept[model]
+def _compile(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
+    # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
+    options = {"realize_opcount_threshold": 6} | options
+    # The cache of compiled code belongs to the code that is compiled: every model has its own, and its own limit.
+    own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
+    return torch.compile(own, dynamic=True, options=options)
 
 
 @cache

@@ -37,10 +37,7 @@ class Batches:
 
     def take(self, items: Tensor) -> Batch:
         """The graphs ``items`` in that order, as one."""
-        counts, firsts = self.node_count[items], self.node_start[items]
-        shift = counts.cumsum(0) - counts - firsts
-        batch = torch.repeat_interleave(counts)
-        nodes = torch.arange(len(batch)) - shift[batch]
+        nodes, batch, shift = _spread(self.node_start[items], self.node_count[items])
         graph = self.parts.take(items, nodes, shift, self.parts)
         if self.loopless is not None:
             graph._loopless = self.loopless.take(items, nodes, shift, self.parts)
@@ -64,17 +61,11 @@ class _Cut:
 
     def take(self, items: Tensor, nodes: Tensor, node_shift: Tensor, listed: "_Cut") -> Graph:
         """``listed`` is the structure with all edges of ``edge_index``, which edge numbers refer to."""
-        g, count = self.graph, self.count[items]
-        own_shift = count.cumsum(0) - count - self.start[items]
-        owner = torch.repeat_interleave(count)
-        edges = torch.arange(len(owner)) - own_shift[owner]
-        if listed is self:
-            listed_shift, listed_owner, listed_edges = own_shift, owner, edges
-        else:
-            all_count = listed.count[items]
-            listed_shift = all_count.cumsum(0) - all_count - listed.start[items]
-            listed_owner = torch.repeat_interleave(all_count)
-            listed_edges = torch.arange(len(listed_owner)) - listed_shift[listed_owner]
+        g = self.graph
+        own = edges, owner, own_shift = _spread(self.start[items], self.count[items])
+        listed_edges, listed_owner, listed_shift = (
+            own if listed is self else _spread(listed.start[items], listed.count[items])
+        )
         shifts = torch.stack([node_shift, node_shift, node_shift, own_shift, listed_shift])
         columns = self.columns[:, edges] + shifts.to(self.columns.dtype)[:, owner]
         pointers = torch.zeros(2, len(nodes) + 1, dtype=self.degrees.dtype)
@@ -91,5 +82,10 @@ class _Cut:
 
 def ranges(start: Tensor, count: Tensor) -> Tensor:
     """``start[0] .. start[0] + count[0]``, then the next, in one tensor."""
-    first = count.cumsum(0) - count
-    return torch.repeat_interleave(start - first, count) + torch.arange(int(count.sum()))
+    return _spread(start, count)[0]
+
+
+def _spread(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """These places, which of the ranges each belongs to, and how far every range moves when they are joined."""
+    owner, shift = torch.repeat_interleave(count), count.cumsum(0) - count - start
+    return torch.arange(len(owner)) - shift[owner], owner, shift
