@@ -48,12 +48,6 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
     assert "gin" in capsys.readouterr().out
 
 
-def test_jobs_train_splits_side_by_side(tmp_path) -> None:
-    words = ["train", "minesweeper-board", *SIZES, "--splits", "0-1"]
-    assert main([*words, "--jobs", "2", "--out", "two"]) == 0
-    assert [r["split"] for r in json.loads((tmp_path / "two/result.json").read_text())["splits"]] == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -14,7 +14,7 @@ from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, prob
 from cognn.graph import Graph, as_graph
 from cognn.layers import CooperativeLayer, LayerSpec, make_layer
 from cognn.layers.mean import MEAN_OVER, MeanOver
-from cognn.step import checkpointed, compiled, compiled_whole, step
+from cognn.step import checkpointed, compiled, compiled_whole, enter, step
 from cognn.trace import Trace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -298,7 +298,8 @@ class CoGNN(nn.Module):
             whole = compiled_whole(self)
             if whole is not None:
                 return self.decode(whole(self, h, graph, edge_attr, actions), batch, num_graphs), decisions, logits
-        h, take = self.enter(h), compiled(self) if compiles else step
+        into, take = compiled(self) if compiles else (enter, step)
+        h = into(self, h)
         for index, parts in enumerate(self.steps()):
             codes = actions[index] if isinstance(actions, Tensor) else actions
             inputs = (self, *parts, h, graph, edge_attr, codes, generator, keep_logits)
@@ -316,17 +317,13 @@ class CoGNN(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """The states before the first layer."""
-        return self.enter(self.lift(x))
+        return enter(self, self.lift(x))
 
     def lift(self, x: Tensor) -> Tensor:
         """The features at the width of the environment network, once they are known to be finite."""
         h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         return h
-
-    def enter(self, h: Tensor) -> Tensor:
-        """The states before the first layer from the lifted features."""
-        return self.act(self._drop(h))
 
     def decode(self, h: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
         """The outputs from the states after the last layer."""

@@ -64,15 +64,15 @@ def _scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
 
 
 def _kept(x: Tensor, threshold: int) -> Tensor:
-    """1 where 31 random bits are not below the threshold, else 0.
+    """1 where 31 random bits are not below the threshold, else 0, in the type of ``x``.
 
-    Bytes for compiled code, which makes them as it goes.  Eager code wants the type of ``x``: a product of two types
-    lays out a copy of the mask first.  Never bools: what PyTorch does with them on a CPU is not vectorised.
+    A product of two types lays out a copy of the mask first; compiled code makes the mask as it goes, and needs four
+    times as long to make bytes of it.  Never bools: what PyTorch does with them on a CPU is not vectorised.
     """
     count, least = x.numel(), 2 * threshold - 2**31
     seeds = _seeds(x)
     if is_compiling():
-        return (mix(_places(count, x.device), *seeds) >= least).to(torch.uint8).view(x.shape)
+        return (mix(_places(count, x.device), *seeds) >= least).to(x.dtype).view(x.shape)
     kept = x.new_empty(count)
     block = _BLOCK if x.is_cpu else max(count, 1)
     for first in range(0, count, block):

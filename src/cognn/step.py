@@ -10,7 +10,7 @@ import shutil
 import sys
 import sysconfig
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
@@ -70,9 +70,14 @@ def step(
     return Step(h, decision, logits)
 
 
+def enter(model: "CoGNN", h: Tensor) -> Tensor:
+    """From what the encoder gives to the states before the first layer."""
+    return model.act(noise.dropout(h, model.dropout, model.training))
+
+
 def steps(model: "CoGNN", h: Tensor, graph: Graph, edge_attr: Tensor | None, actions: ActionMode | None) -> Tensor:
     """From what the encoder gives to the states after the last layer, with nothing kept on the way."""
-    h = model.enter(h)
+    h = enter(model, h)
     for norm, layer, residual in model.steps():
         h = step(model, norm, layer, residual, h, graph, edge_attr, actions, None, False).h
     return h
@@ -109,6 +114,7 @@ def _decision(
 
 # Compiled -----------------------------------------------------------------------------------------------------------
 
+_enters: "weakref.WeakKeyDictionary[CoGNN, Callable[[CoGNN, Tensor], Tensor]]" = weakref.WeakKeyDictionary()
 _steps: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Step]]" = weakref.WeakKeyDictionary()
 _wholes: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Tensor] | None]" = weakref.WeakKeyDictionary()
 
@@ -116,16 +122,17 @@ SHALLOW = 16
 """Up to this effort a model is compiled whole: its first step is then done within a minute on two cores."""
 
 
-def compiled(model: "CoGNN") -> Callable[..., Step]:
-    """:func:`step` compiled for the layers of ``model``, or itself where it cannot be: the results are the same.
+def compiled(model: "CoGNN") -> tuple[Callable[["CoGNN", Tensor], Tensor], Callable[..., Step]]:
+    """:func:`enter` and :func:`step` compiled for ``model``, or they themselves where they cannot be.
 
-    It cannot where there is no C++ compiler, and for layers of PyG that are wrapped, which hook into themselves.
+    They cannot where there is no C++ compiler, and for layers of PyG that are wrapped, which hook into themselves.  The
+    results are the same.
     """
     if not _can_compile() or model.wraps:
-        return step
+        return enter, step
     if model not in _steps:
-        _steps[model] = _compile(step, {})
-    return _steps[model]
+        _enters[model], _steps[model] = _compile(enter, {}), _compile(step, {})
+    return _enters[model], _steps[model]
 
 
 def compiled_whole(model: "CoGNN") -> Callable[..., Tensor] | None:
@@ -149,10 +156,15 @@ def _effort(model: "CoGNN") -> int:
 
 def _compile(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
     # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
-    options = {"realize_opcount_threshold": 6} | options
+    options = options | {"realize_opcount_threshold": 6, "guard_filter_fn": _may_change}
     # The cache of compiled code belongs to the code that is compiled: every model has its own, and its own limit.
     own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
     return torch.compile(own, dynamic=True, options=options)
+
+
+def _may_change(guards: Sequence[Any]) -> list[bool]:
+    """Which of the things that compiled code relies on are looked at on every call: not our own functions."""
+    return [not guard.name.startswith("G['__import_cognn_") for guard in guards]
 
 
 @cache

@@ -12,7 +12,11 @@ from cognn.data.registry import ENTRIES, Entry, origin
 
 SMALL = ["--splits", "0", "--epochs", "2", "--num-layers", "2", "--hidden-channels", "16", "--action-channels", "4"]
 PUBLISHED = [entry for entry in ENTRIES.values() if not entry.generated]
-SLOW = {"peptides-func": "converting its molecules takes minutes", "reddit-multi-5k": "it has 2.5 million nodes"}
+SLOW = {
+    "peptides-func": "converting its molecules takes minutes",
+    "reddit-binary": "it has 0.9 million nodes, and goes the way of the smaller sets",
+    "reddit-multi-5k": "it has 2.5 million nodes",
+}
 
 
 @pytest.mark.parametrize("entry", PUBLISHED, ids=lambda entry: entry.name)

@@ -62,6 +62,7 @@ def test_from_the_command_line_with_splits_side_by_side(tmp_path, monkeypatch) -
     monkeypatch.chdir(tmp_path)
     words = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "3", "--quiet", "--splits", "0-1"]
     assert main(["train", "minesweeper-board", *words, "--jobs", "2", "--out", "run", "--tensorboard"]) == 0
+    assert [r["split"] for r in json.loads((tmp_path / "run/result.json").read_text())["splits"]] == [0, 1]
     for split in ("split-0", "split-1"):
         assert points(tmp_path / "run" / "tensorboard" / split) == logged(tmp_path / "run" / split, "roc_auc")
 

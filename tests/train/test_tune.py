@@ -169,20 +169,20 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import torch
-from cognn.train.config import ModelConfig, TrainConfig
+from cognn.train.config import TrainConfig
 from cognn.train.tune import tune
 from cognn.train.tune_options import TuneOptions
 
 torch.set_num_threads(1)
-tune(TuneOptions("cycles", trials=int(sys.argv[2]), workers=2, space=Path(sys.argv[3]), out=Path(sys.argv[1]),
-                 train=TrainConfig(epochs=30)))
+folder, space = map(Path, sys.argv[1:])
+tune(TuneOptions("cycles", trials=40, workers=2, space=space, out=folder, train=TrainConfig(epochs=30)))
 """
 
 
 def test_two_workers_survive_kill(tmp_path: Path) -> None:
     folder, space = tmp_path / "study", tmp_path / "space.toml"
     space.write_text('lr = [1e-3, 1e-1, "log"]')
-    command = [sys.executable, "-c", SCRIPT, str(folder), "40", str(space)]
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(space)]
     process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
     deadline = time.monotonic() + 120
     while not (folder / "trials" / "0002").exists() and process.poll() is None and time.monotonic() < deadline:
@@ -192,8 +192,7 @@ def test_two_workers_survive_kill(tmp_path: Path) -> None:
     process.wait()
     before = states(folder)
     target = len(before) + 2
-    again = subprocess.run([*command[:4], str(target), str(space)], capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
+    tune(TuneOptions("cycles", trials=target, space=space, out=folder, train=TrainConfig(epochs=30)))
     after = states(folder)
     assert target <= len(after) < 40
     assert set(after) <= {"COMPLETE", "PRUNED"}

@@ -1,9 +1,11 @@
-"""Losses and scores, by the kind of task."""
+"""Losses and scores, by the kind of task.
+
+The two scores of a ranking are written out here: a package for them would take a second of every start.
+"""
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 
 from cognn.data.dataset import Metric, Task
 
@@ -51,5 +53,24 @@ def _binary(metric: Metric, p: Tensor, target: Tensor) -> float:
         return float(((p > 0.5) == target).double().mean())  # of nothing it is nan
     if len(target) == 0 or target.min() == target.max():
         return float("nan")
-    rank = binary_auroc if metric == "roc_auc" else binary_average_precision
-    return float(rank(p, target, validate_args=False))
+    return float((_roc_auc if metric == "roc_auc" else _average_precision)(*_found(p, target)))
+
+
+def _roc_auc(found: Tensor, wrong: Tensor) -> Tensor:
+    """Share of the pairs of a positive and a negative that the score orders rightly, a tie counting half."""
+    return torch.trapezoid(found, wrong) / (found[-1] * wrong[-1])
+
+
+def _average_precision(found: Tensor, wrong: Tensor) -> Tensor:
+    r""":math:`\sum_k (R_k - R_{k-1}) P_k` over the different scores, recall and precision down to each of them."""
+    return (found.diff() * found[1:] / (found[1:] + wrong[1:])).sum() / found[-1]
+
+
+def _found(p: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """How many positives and how many negatives score as high as each of the different scores, and 0 before them."""
+    p, order = p.sort(descending=True)
+    last = torch.cat([p[1:] != p[:-1], p.new_ones(1, dtype=torch.bool)])  # of those that tie
+    found = target[order].double().cumsum(0)
+    seen = torch.arange(1, len(p) + 1, device=p.device, dtype=torch.float64)
+    start = seen.new_zeros(1)
+    return torch.cat([start, found[last]]), torch.cat([start, (seen - found)[last]])
