@@ -14,7 +14,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 # One example can meet a cold cache or a busy machine; speed is for benchmarks/, not for tests.
 settings.register_profile(
-    "cognn", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "cognn", deadline=None, derandomize=True, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("cognn")
 

@@ -1,4 +1,3 @@
-import json
 import logging
 import os
 import re

@@ -39,7 +39,7 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
     ("options", "graphs"),
     [
         ({"num_layers": 2, "action_layers": 1}, 1),
-        (AFTER | {"num_layers": 5, "checkpoint": True}, 2),  # the way in, and one for all layers
+        (AFTER | {"num_layers": 6, "action_layers": 1, "checkpoint": True}, 2),  # the way in, and one for all layers
     ],
     ids=["whole", "by layers, checkpointed"],
 )

@@ -65,7 +65,7 @@ def schema() -> bytes:
 SCHEMA = schema()
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     nodes=csv_table(("id", "y")),
     edges=csv_table(("source", "target")),
@@ -77,14 +77,14 @@ def test_hostile_tables(folder: Path, nodes: str, edges: str, graphs: str | None
     survives(tables(folder, nodes, edges, graphs, **chosen))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(files=plausible(), chosen=options(["y", "a", "b", "a,b", "y,a"]))
 def test_plausible_tables(folder: Path, files: tuple[str, str], chosen: dict) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
     survives(tables(folder, *files, **chosen | {"split_column": ""}))
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(content=damaged(NODES.encode()), both=st.booleans())
 def test_damaged_csv(folder: Path, content: bytes, both: bool) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)
@@ -95,7 +95,7 @@ def test_damaged_csv(folder: Path, content: bytes, both: bool) -> None:
     survives(config)
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(nodes=damaged(parquet(NODES)), edges=damaged(parquet(EDGES)), which=st.integers(0, 2))
 def test_damaged_parquet(folder: Path, nodes: bytes, edges: bytes, which: int) -> None:
     paths = folder / "g.parquet", folder / "edges.parquet"
@@ -114,35 +114,35 @@ def test_a_damaged_parquet_file_prints_nothing(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(content=damaged(packed(**arrays(edge_attr=np.arange(12.0)))))
 def test_damaged_archives(folder: Path, content: bytes) -> None:
     (folder / "g.npz").write_bytes(content)
     survives(DataConfig(dataset=str(folder / "g.npz"), directed=True))
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(members=members(), directed=st.booleans(), task=st.sampled_from(["", "", "binary", "multilabel", "regression"]))
 def test_hostile_archives(folder: Path, members: dict[str, np.ndarray], directed: bool, task: str) -> None:
     (folder / "g.npz").write_bytes(packed(**members))
     survives(DataConfig(dataset=str(folder / "g.npz"), directed=directed, task=task))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(content=odd_graphml())
 def test_odd_graphml(folder: Path, content: str) -> None:
     (folder / "g.graphml").write_text(content, encoding="utf-8")
     survives(DataConfig(dataset=str(folder / "g.graphml"), fill="mean"))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(content=damaged(graphml()))
 def test_damaged_graphml(folder: Path, content: bytes) -> None:
     (folder / "g.graphml").write_bytes(content)
     survives(DataConfig(dataset=str(folder / "g.graphml")))
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(content=damaged(SCHEMA))
 def test_damaged_schemas(folder: Path, content: bytes) -> None:
     (folder / "graphs.csv").unlink(missing_ok=True)

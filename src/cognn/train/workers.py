@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO
 
-import torch
-
 from cognn.train.errors import Interrupted, RunError
 
 _INTERRUPTED = 130
@@ -38,7 +36,7 @@ def in_parallel(
                 while waiting and len(running) < at_once:
                     name = waiting.pop(0)
                     log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-                    command = [sys.executable, "-m", module, threads, str(os.getpid()), *tasks[name]]
+                    command = [sys.executable, "-m", module, str(os.getpid()), *tasks[name]]
                     running[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log), log
                 time.sleep(0.2)
                 ended = [name for name, (process, _) in running.items() if process.poll() is not None]
@@ -59,8 +57,7 @@ def in_parallel(
 
 def serve(work: Callable[..., None], arguments: Sequence[str]) -> int:
     """The exit code of a process that :func:`in_parallel` started, after ``work`` with the task's arguments."""
-    threads, parent, *rest = arguments
-    torch.set_num_threads(int(threads))
+    parent, *rest = arguments
     threading.Thread(target=_follow, args=(int(parent),), daemon=True).start()
     try:
         work(*rest)
