@@ -69,7 +69,7 @@ SCORING: dict[str, dict[str, Any]] = {
 }
 PLANS = {
     "smoke": Plan(("root-neighbors",), epochs=2, seeds=2),
-    "quick": Plan(("root-neighbors", "cora"), epochs=300, splits=4, seeds=3),
+    "quick": Plan(("root-neighbors", "cora"), tuple(HELP), epochs=300, splits=4, seeds=3),
     "full": Plan(("root-neighbors", "cora", "minesweeper", "enzymes")),
 }
 
