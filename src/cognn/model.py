@@ -14,7 +14,7 @@ from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, prob
 from cognn.graph import Graph, as_graph
 from cognn.layers import CooperativeLayer, LayerSpec, make_layer
 from cognn.layers.mean import MEAN_OVER, MeanOver
-from cognn.step import checkpointed, compiled, compiled_whole, enter, step
+from cognn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
 from cognn.trace import Trace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -298,7 +298,7 @@ class CoGNN(nn.Module):
             whole = compiled_whole(self)
             if whole is not None:
                 return self.decode(whole(self, h, graph, edge_attr, actions), batch, num_graphs), decisions, logits
-        into, take = compiled(self) if compiles else (enter, step)
+        into, take = compiled(self) if compiles else PLAIN
         h = into(self, h)
         for index, parts in enumerate(self.steps()):
             codes = actions[index] if isinstance(actions, Tensor) else actions

@@ -114,25 +114,34 @@ def _decision(
 
 # Compiled -----------------------------------------------------------------------------------------------------------
 
-_enters: "weakref.WeakKeyDictionary[CoGNN, Callable[[CoGNN, Tensor], Tensor]]" = weakref.WeakKeyDictionary()
-_steps: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Step]]" = weakref.WeakKeyDictionary()
+_parts: "weakref.WeakKeyDictionary[CoGNN, Parts]" = weakref.WeakKeyDictionary()
 _wholes: "weakref.WeakKeyDictionary[CoGNN, Callable[..., Tensor] | None]" = weakref.WeakKeyDictionary()
 
 SHALLOW = 16
 """Up to this effort a model is compiled whole: its first step is then done within a minute on two cores."""
 
 
-def compiled(model: "CoGNN") -> tuple[Callable[["CoGNN", Tensor], Tensor], Callable[..., Step]]:
+class Parts(NamedTuple):
+    """What a model is compiled by, where it is not compiled whole."""
+
+    enter: Callable[["CoGNN", Tensor], Tensor]
+    step: Callable[..., Step]
+
+
+PLAIN = Parts(enter, step)
+
+
+def compiled(model: "CoGNN") -> Parts:
     """:func:`enter` and :func:`step` compiled for ``model``, or they themselves where they cannot be.
 
     They cannot where there is no C++ compiler, and for layers of PyG that are wrapped, which hook into themselves.  The
     results are the same.
     """
     if not _can_compile() or model.wraps:
-        return enter, step
-    if model not in _steps:
-        _enters[model], _steps[model] = _compile(enter, {}), _compile(step, {})
-    return _enters[model], _steps[model]
+        return PLAIN
+    if model not in _parts:
+        _parts[model] = Parts(_compile(enter, {}), _compile(step, {}))
+    return _parts[model]
 
 
 def compiled_whole(model: "CoGNN") -> Callable[..., Tensor] | None:
@@ -156,7 +165,9 @@ def _effort(model: "CoGNN") -> int:
 
 def _compile(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
     # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
-    options = options | {"realize_opcount_threshold": 6, "guard_filter_fn": _may_change}
+    options = options | {"realize_opcount_threshold": 6}
+    if hasattr(torch.compiler, "skip_guard_on_globals_unsafe"):  # not every version can be told
+        options["guard_filter_fn"] = _may_change
     # The cache of compiled code belongs to the code that is compiled: every model has its own, and its own limit.
     own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
     return torch.compile(own, dynamic=True, options=options)
