@@ -103,7 +103,7 @@ def main() -> None:
         runs = {"baseline": baseline(dataset, scores)}
         runs |= {kind: ours(dataset, scores, kind == "compiled") for kind in ("plain", "compiled")}
         runs["compiled"]()  # compiles
-        best = race(runs, rounds=9)
+        best = race(runs, rounds=25)
         for kind in ("plain", "compiled"):
             times = f"{best['baseline'] * 1e3:.0f} ms over {best[kind] * 1e3:.0f} ms"
             show(f"{dataset.name}, {label}, {kind}: {times}", best["baseline"] / best[kind], "x", least=4)

@@ -171,7 +171,7 @@ def main() -> None:
             runs["compiled"]["both"]()
             first = time.perf_counter() - start
             raced = {f"{kind} {name}": run for kind, ways in runs.items() for name, run in ways.items()}
-            best = race(probes(nodes, width) | raced, rounds=15 if width <= 64 else 7, least=0.02)
+            best = race(probes(nodes, width) | raced, rounds=15, least=0.02)
             found = machine(best, nodes, width)
             print(
                 f"{label}, width {width}: {found.rate / 1e9:.0f} Gflop/s in matrix products of this shape,"

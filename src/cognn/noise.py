@@ -32,7 +32,8 @@ def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """
     if is_compiling() and generator is not None:
         raise ValueError("generator: not available in compiled code; seed with torch.manual_seed instead")
-    words = mix(_places(like.numel(), like.device), *_seeds(like, generator))
+    seeds = _seeds(like, generator)
+    words = mix(_places(like.numel(), like.device), seeds[0], seeds[1])
     return gumbel_of(words.bitwise_right_shift_(1).add_(2**30).view(like.shape), like.dtype)
 
 
@@ -47,37 +48,41 @@ class _Dropout(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, threshold: int) -> Tensor:
-        kept = _kept(x, threshold)
-        ctx.save_for_backward(kept)
-        ctx.scale = 2**31 / (2**31 - threshold)
-        return _scaled(x, kept, ctx.scale)
+        seeds, ctx.threshold = _seeds(x), threshold
+        kept = _kept(x, threshold, seeds[0], seeds[1])
+        ctx.save_for_backward(seeds if is_compiling() else kept)
+        return _scaled(x, kept, threshold)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (kept,) = ctx.saved_tensors
-        return _scaled(grads[0], kept, ctx.scale), None
+        if is_compiling():  # the mask anew, in the midst of other work: that costs less than to keep it
+            kept = _kept(grads[0], ctx.threshold, kept[0], kept[1], again=True)
+        return _scaled(grads[0], kept, ctx.threshold), None
 
 
-def _scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
-    """``scale * x * kept`` in one pass over memory, which is what this costs."""
-    return torch.addcmul(x.new_zeros(()), x, kept, value=scale)
+def _scaled(x: Tensor, kept: Tensor, threshold: int) -> Tensor:
+    """What is kept of ``x``, scaled up, in one pass over memory, which is what this costs."""
+    return torch.addcmul(x.new_zeros(()), x, kept, value=2**31 / (2**31 - threshold))
 
 
-def _kept(x: Tensor, threshold: int) -> Tensor:
+def _kept(x: Tensor, threshold: int, first: Tensor, second: Tensor, again: bool = False) -> Tensor:
     """1 where 31 random bits are not below the threshold, else 0, in the type of ``x``.
 
     A product of two types lays out a copy of the mask first; compiled code makes the mask as it goes, and needs four
     times as long to make bytes of it.  Never bools: what PyTorch does with them on a CPU is not vectorised.
     """
     count, least = x.numel(), 2 * threshold - 2**31
-    seeds = _seeds(x)
     if is_compiling():
-        return (mix(_places(count, x.device), *seeds) >= least).to(x.dtype).view(x.shape)
+        # What is written twice in the same way the compiler computes once and keeps; a sum can be written in two.
+        places = _places(count, x.device)
+        words = mix(first, places, second) if again else mix(places, first, second)
+        return (words >= least).to(x.dtype).view(x.shape)
     kept = x.new_empty(count)
     block = _BLOCK if x.is_cpu else max(count, 1)
-    for first in range(0, count, block):
-        part = kept[first : first + block]
-        torch.ge(mix(_places(part.numel(), x.device, first), *seeds), least, out=part)
+    for start in range(0, count, block):
+        part = kept[start : start + block]
+        torch.ge(mix(_places(part.numel(), x.device, start), first, second), least, out=part)
     return kept.view(x.shape)
 
 
@@ -114,10 +119,10 @@ def _table() -> Tensor:
         return torch.arange(_BLOCK, dtype=torch.int32) * _STRIDE
 
 
-def _seeds(like: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+def _seeds(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Two random words, drawn once ``like`` is there: so compiled code draws in the order of eager code."""
-    seeds = torch.ops.cognn.seeds(like.detach()) if is_compiling() else _drawn(like, generator)
-    return seeds[0], seeds[1]
+    seeds: Tensor = torch.ops.cognn.seeds(like.detach()) if is_compiling() else _drawn(like, generator)
+    return seeds
 
 
 def _drawn(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
