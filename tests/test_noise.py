@@ -100,3 +100,18 @@ def test_a_generator_of_ones_own_leaves_the_common_one_alone() -> None:
     one, two = (noise.gumbel(torch.empty(50, 4), torch.Generator().manual_seed(9)) for _ in range(2))
     assert torch.equal(one, two)
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_compiled_dropout_keeps_seeds_and_no_masks() -> None:
+    def deep(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        for _ in range(4):
+            x = noise.dropout((x @ weight).tanh(), 0.3, training=True)
+        return x
+
+    torch._dynamo.reset()
+    kept: list[torch.Tensor] = []
+    x, weight = torch.randn(50, 8), torch.randn(8, 8, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        torch.compile(deep, backend="aot_eager_decomp_partition", dynamic=True)(x, weight)
+    assert sorted(t.numel() for t in kept if not t.is_floating_point()) == [2] * 4
+    torch._dynamo.reset()
