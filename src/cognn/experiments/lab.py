@@ -167,6 +167,8 @@ class Lab:
             options.warmup_epochs = options.warmup_epochs * self.plan.epochs // options.epochs
             options.eval_every = min(options.eval_every, self.plan.epochs)
             options.epochs = self.plan.epochs
+        if self.budget == "smoke":
+            options.compile = False  # that takes longer than its few epochs
         if self.splits or self.plan.splits is not None:
             available = len(self._load(data).splits)
             chosen = parse_splits(self.splits or data.splits, available)
