@@ -10,7 +10,7 @@ from torch import Tensor
 
 # Nine nodes need no second core, and tests side by side would only fight for it; commands that they start neither.
 torch.set_num_threads(1)
-os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
 
 # One example can meet a cold cache or a busy machine; speed is for benchmarks/, not for tests.
 settings.register_profile(

@@ -38,7 +38,7 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
 @pytest.mark.parametrize(
     ("options", "graphs"),
     [
-        ({"num_layers": 2, "action_layers": 1}, 1),
+        ({"num_layers": 1, "env": "gat", "action_layers": 1}, 1),
         (AFTER | {"num_layers": 6, "action_layers": 1, "checkpoint": True}, 2),  # the way in, and one for all layers
     ],
     ids=["whole", "by layers, checkpointed"],
