@@ -69,8 +69,8 @@ def _scaled(x: Tensor, kept: Tensor, threshold: int) -> Tensor:
 def _kept(x: Tensor, threshold: int, first: Tensor, second: Tensor, again: bool = False) -> Tensor:
     """1 where 31 random bits are not below the threshold, else 0, in the type of ``x``.
 
-    A product of two types lays out a copy of the mask first; compiled code makes the mask as it goes, and needs four
-    times as long to make bytes of it.  Never bools: what PyTorch does with them on a CPU is not vectorised.
+    A product of two types lays out a copy of the mask first; compiled code makes the mask as it goes, and making bytes
+    of it would take longer than the mask itself.  Never bools: what PyTorch does with them on a CPU is not vectorised.
     """
     count, least = x.numel(), 2 * threshold - 2**31
     if is_compiling():

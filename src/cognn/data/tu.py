@@ -4,8 +4,8 @@ The protocol (Errica et al., "A Fair Comparison of Graph Neural Networks for Gra
 what is known of a node and which graphs are tested:
 
 - NCI1, PROTEINS, ENZYMES: the node label, one-hot; for ENZYMES also its 18 attributes, as they are (not scaled).
-- IMDB, REDDIT have neither.  The protocol tries the degree ``d`` and a constant 1; the published scores are of the
-  degree.  IMDB gets it one-hot, its graphs being small; REDDIT, where it reaches thousands, as ``log(1 + d)``.
+- IMDB, REDDIT have neither.  The protocol tries a constant 1 and the degree ``d``, which both get here: IMDB one-hot,
+  its graphs being small; REDDIT, where it reaches thousands, as ``log(1 + d)``.
 
 Two classes are a multi-class task with two outputs, as all seven sets are scored by accuracy and share one loss.
 """
