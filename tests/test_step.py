@@ -8,6 +8,7 @@ from torch_geometric.nn import GraphConv
 
 from cognn import CoGNN, Graph, ops
 from cognn import step as module
+from cognn.maps import WIDE
 from tests.conftest import random_case
 
 AFTER = {"norm": "batch", "norm_first": False, "residual": "linear"}
@@ -19,9 +20,9 @@ def _board(nodes: int, seed: int = 0) -> tuple[torch.Tensor, Graph]:
     return torch.randn(nodes, 5), Graph(torch.randint(nodes, (2, 4 * nodes)), nodes)
 
 
-def _twins(num_layers: int = 3, **options: object) -> tuple[CoGNN, CoGNN]:
+def _twins(num_layers: int = 3, width: int = 16, **options: object) -> tuple[CoGNN, CoGNN]:
     torch.manual_seed(0)
-    plain = CoGNN(5, 16, 3, num_layers, dropout=0.3, **options).train()
+    plain = CoGNN(5, width, 3, num_layers, dropout=0.3, **options).train()
     return plain, copy.deepcopy(plain)
 
 
@@ -39,7 +40,10 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
     ("options", "graphs"),
     [
         ({"num_layers": 1, "env": "gat", "action_layers": 1}, 1),
-        (AFTER | {"num_layers": 6, "action_layers": 1, "checkpoint": True}, 2),  # the way in, and one for all layers
+        (
+            AFTER | {"num_layers": 6, "width": WIDE, "action_layers": 1, "checkpoint": True},
+            2,
+        ),  # the way in, and one for all layers
     ],
     ids=["whole", "by layers, checkpointed"],
 )

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.compiler import is_compiling
 
+from cognn.operators import operators, register
+
 # Odd numbers without a pattern: 2^32 over the golden ratio, and two found by a search for hashes with little bias.
 _STRIDE, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32
 _BLOCK = 2**17  # values that are worked on at a time, so that what lies between stays in the cache
@@ -121,7 +123,7 @@ def _table() -> Tensor:
 
 def _seeds(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Two random words, drawn once ``like`` is there: so compiled code draws in the order of eager code."""
-    seeds: Tensor = torch.ops.cognn.seeds(like.detach()) if is_compiling() else _drawn(like, generator)
+    seeds: Tensor = operators().seeds(like.detach()) if is_compiling() else _drawn(like, generator)
     return seeds
 
 
@@ -129,7 +131,9 @@ def _drawn(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return torch.empty(2, dtype=torch.int32, device=like.device).random_(-(2**31), None, generator=generator)
 
 
-_library = torch.library.Library("cognn", "FRAGMENT")
-_library.define("seeds(Tensor like) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
-_library.impl("seeds", _drawn, "CompositeExplicitAutograd")
-_library.impl("seeds", lambda like: like.new_empty(2, dtype=torch.int32), "Meta")
+register(
+    "seeds(Tensor like) -> Tensor",
+    _drawn,
+    lambda like: like.new_empty(2, dtype=torch.int32),
+    tags=(torch.Tag.nondeterministic_seeded,),
+)

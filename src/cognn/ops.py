@@ -20,6 +20,7 @@ from torch.autograd import Function
 from torch.compiler import is_compiling, is_dynamo_compiling
 
 from cognn.graph import TINY
+from cognn.operators import operators, register
 
 if TYPE_CHECKING:
     from cognn.actions import Gates
@@ -259,17 +260,17 @@ def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool
     wide = x.dim() == 2 and x.size(1) > NARROW and x.dtype == torch.float32 and x.is_cpu
     if wide and not weighted and x.size(0) > 0 and index.size(0) > 0 and not torch.is_autocast_enabled("cpu"):
         return _bag(x.contiguous(), index, ptr, False, 0, False, None, True)[0]  # compiled code calls it from C++
-    return _ops().product(x, ptr, index, value, weighted)
+    return operators().product(x, ptr, index, value, weighted)
 
 
 def edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
     """``out[j] = left[i] . right[index[j]]`` for ``j`` in row ``i``: a value per edge without a vector per edge."""
-    return (_ops().edge_dot if is_compiling() else _edge_dot)(left, right, ptr, index)
+    return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, ptr, index)
 
 
 def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
     """Maximum of the rows ``value[ptr[i]:ptr[i + 1]]``; -inf for an empty segment."""
-    return (_ops().segment_max if is_compiling() else _segment_max)(value, ptr)
+    return (operators().segment_max if is_compiling() else _segment_max)(value, ptr)
 
 
 def _needs_grad(*tensors: Tensor | None) -> bool:
@@ -339,32 +340,17 @@ def _segment_max(value: Tensor, ptr: Tensor) -> Tensor:
 
 # The kernels as operators ---------------------------------------------------------------------------------------------
 
-_library = torch.library.Library("cognn", "DEF")
-
-
-def _register(schema: str, kernel: Any, fake: Any) -> None:
-    # torch.library.custom_op and register_fake would do the same, but look up their caller's source: 40 ms at import.
-    name = schema.split("(")[0]
-    _library.define(schema)
-    _library.impl(name, kernel, "CompositeExplicitAutograd")
-    _library.impl(name, fake, "Meta")
-
-
-def _ops() -> Any:
-    return torch.ops.cognn
-
-
-_register(
+register(
     "product(Tensor x, Tensor ptr, Tensor index, Tensor value, bool weighted) -> Tensor",
     _product,
     lambda x, ptr, index, value, weighted: x.new_empty((ptr.size(0) - 1, *x.shape[1:])),
 )
-_register(
+register(
     "edge_dot(Tensor left, Tensor right, Tensor ptr, Tensor index) -> Tensor",
     _edge_dot,
     lambda left, right, ptr, index: left.new_empty(index.shape),
 )
-_register(
+register(
     "segment_max(Tensor value, Tensor ptr) -> Tensor",
     _segment_max,
     lambda value, ptr: value.new_empty((ptr.size(0) - 1, *value.shape[1:])),

@@ -8,6 +8,7 @@ from cognn import ops
 from cognn.actions import Gates
 from cognn.graph import Graph
 from cognn.layers.base import CooperativeLayer, edge_messages, heard_edges
+from cognn.maps import sum_of_maps
 
 
 class SumLayer(CooperativeLayer):
@@ -55,7 +56,8 @@ class SumLayer(CooperativeLayer):
             ).split(self.out_channels, dim=-1)
             out = graph.updated(own) + ops.heard(graph, message, gates, mask, scale)
         else:
-            out = self.lin_self(graph.updated(x)) + self.lin_neighbor(ops.heard(graph, x, gates, mask, scale))
+            told = ops.heard(graph, x, gates, mask, scale)
+            out = sum_of_maps(self.lin_self, graph.updated(x), self.lin_neighbor, told)
         if self.edges is not None and edge_attr is not None:
             out = out + heard_edges(self.edges, graph, edge_attr, gates, mask, scale)
         return out
