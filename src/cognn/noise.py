@@ -122,8 +122,11 @@ def _table() -> Tensor:
 
 
 def _seeds(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Two random words, drawn once ``like`` is there: so compiled code draws in the order of eager code."""
-    seeds: Tensor = operators().seeds(like.detach()) if is_compiling() else _drawn(like, generator)
+    """Two random words, drawn once ``like`` is there: so compiled code draws in the order of eager code.
+
+    A row of it is enough for that, and the rest need not be stored to be seen.
+    """
+    seeds: Tensor = operators().seeds(like.detach()[:1]) if is_compiling() else _drawn(like, generator)
     return seeds
 
 
