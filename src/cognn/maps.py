@@ -1,7 +1,7 @@
 """The sum of two linear maps, added up where it is computed.
 
-The compiler makes ``addmm`` of a matrix product and a sum, and ``addmm`` first copies what it adds to: in wide layers, that
-is a good part of what an epoch takes beyond its limit (``benchmarks/roofline.py``).
+The compiler makes ``addmm`` of a matrix product and a sum, and ``addmm`` first copies what it adds to: in wide layers,
+that is a good part of what an epoch takes beyond its limit (``benchmarks/roofline.py``).
 """
 
 from typing import Any
