@@ -2,7 +2,7 @@
 
 All layers of a model go through the one function :func:`step`, whose arguments they are, so that compiling it once
 serves every layer, every epoch and every size of graph.  A shallow model is compiled from its first step to its last
-(:func:`steps`): on mini-batches of small graphs, the way from one compiled layer to the next is what takes the time.
+(:func:`all_steps`): on mini-batches of small graphs, the way from one compiled layer to the next takes the time.
 """
 
 import os
@@ -75,7 +75,7 @@ def enter(model: "CoGNN", h: Tensor) -> Tensor:
     return model.act(noise.dropout(h, model.dropout, model.training))
 
 
-def steps(model: "CoGNN", h: Tensor, graph: Graph, edge_attr: Tensor | None, actions: ActionMode | None) -> Tensor:
+def all_steps(model: "CoGNN", h: Tensor, graph: Graph, edge_attr: Tensor | None, actions: ActionMode | None) -> Tensor:
     """From what the encoder gives to the states after the last layer, with nothing kept on the way."""
     h = enter(model, h)
     for norm, layer, residual in model.steps():
@@ -145,10 +145,10 @@ def compiled(model: "CoGNN") -> Parts:
 
 
 def compiled_whole(model: "CoGNN") -> Callable[..., Tensor] | None:
-    """:func:`steps` compiled for ``model``; None where it cannot be, or where the model is not shallow."""
+    """:func:`all_steps` compiled for ``model``; None where it cannot be, or where the model is not shallow."""
     if model not in _wholes:
         can = _can_compile() and not model.wraps and _effort(model) <= SHALLOW
-        _wholes[model] = _compile(steps, {"cpp_wrapper": True}) if can else None  # small kernels, so called from C++
+        _wholes[model] = _compile(all_steps, {"cpp_wrapper": True}) if can else None  # for small kernels
     return _wholes[model]
 
 
