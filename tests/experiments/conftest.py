@@ -41,6 +41,7 @@ def reproduce(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reproduce:
         for figure in record["figures"]:
             assert f"figures/{figure}.svg" in page
             assert all((out / "figures" / f"{figure}.{kind}").stat().st_size > 1000 for kind in ("svg", "png"))
+        assert not list(tmp_path.rglob("*:*"))  # which is no name of a file on Windows
         return record
 
     return run
