@@ -61,7 +61,10 @@ def dense_forward(
         target, source = h[:, i] @ layer.att_target[i], h[:, i] @ layer.att_source[i]
         width = layer.width
         m = h[sender, i] + (0 if message is None else message[:, i * width : (i + 1) * width])
-        score = leaky_relu(target[receiver] + m @ layer.att_source[i], 0.2).exp()[:, None] * edge_gate
-        own = leaky_relu(target + source, 0.2).exp()[:, None]
+        score, own = leaky_relu(target[receiver] + m @ layer.att_source[i], 0.2), leaky_relu(target + source, 0.2)
+        heard = edge_gate[:, 0] > 0
+        top = own.detach().scatter_reduce(0, receiver[heard], score.detach()[heard], "amax")
+        bounded = torch.where(heard, score, torch.minimum(score, top[receiver]))  # seen by the gradient of a gate only
+        score, own = bounded.exp()[:, None] * edge_gate, own.exp()[:, None]
         outs.append((own * h[:, i] + spread(edge_index, score * m, n)) / (own + spread(edge_index, score, n)))
     return torch.cat(outs, 1) + layer.bias

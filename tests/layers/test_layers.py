@@ -42,6 +42,21 @@ def attributes(kind: str, num_edges: int) -> torch.Tensor | None:
     return torch.stack([torch.randint(k, (num_edges,), generator=rng) for k in (3, 2)], 1)
 
 
+@pytest.mark.parametrize("louder", [0.0, 5.0, 50.0])
+def test_a_dropped_neighbour_pulls_at_its_gates_no_harder_than_the_loudest_one_heard(louder: float) -> None:
+    layer = GATLayer(1, 1)
+    with torch.no_grad():
+        for parameter in (layer.lin.weight, layer.att_source):
+            parameter.fill_(1.0)
+        layer.att_target.zero_()
+    x = torch.tensor([[1.0], [2.0], [2.0 + louder]])  # which are the scores as well
+    gates = Gates(torch.ones(3), torch.tensor([1.0, 1.0, 0.0]).requires_grad_())
+    out = layer(x, Graph(torch.tensor([[1, 2], [0, 0]]), 3), gates)[0, 0]
+    (grad,) = torch.autograd.grad(out, gates.broadcast)
+    loudest = 1 / (1 + torch.tensor(-1.0).exp())  # the share of node 1 in what node 0 attends to
+    torch.testing.assert_close(grad[2], loudest * (x[2, 0] - out.detach()))
+
+
 @every_layer
 @every_edge
 @every_width

@@ -9,9 +9,6 @@ from cognn.actions import Gates
 from cognn.graph import Graph
 from cognn.layers.base import CooperativeLayer, edge_messages, heard_edges
 
-# A neighbour that is not heard has weight zero whatever its score; the bound keeps its gradient finite.
-MAX_EXPONENT = 20.0
-
 
 class GATLayer(CooperativeLayer):
     r"""GAT (Velickovic et al., 2018), equal to PyG's ``GATConv`` when every node is STANDARD.
@@ -73,7 +70,9 @@ class GATLayer(CooperativeLayer):
             score = score + self.edges.project(graph, edge_attr, torch.block_diag(*self.att_source).t())
         score, own = leaky_relu(score, 0.2), leaky_relu(graph.updated(target + source), 0.2)
         top = torch.maximum(ops.heard_max(graph, score, gates), own.detach())
-        weight = (score - top[graph.in_receiver]).clamp(max=MAX_EXPONENT).exp()
+        # Only neighbours that are not heard can exceed the top.  They weigh nothing, but their gates have a gradient,
+        # and unbounded, exponential in a score that nothing normalises, it drove nodes to cut every edge for good.
+        weight = (score - top[graph.in_receiver]).clamp(max=0).exp()
         own = (own - top).exp()
 
         one = gates.broadcast if gates is not None else h.new_ones(h.size(0))
