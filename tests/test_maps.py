@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
+from cognn import maps
 from cognn.maps import WIDE, sum_of_maps
 
 
@@ -23,13 +24,16 @@ def _compiled(f: nn.Linear, x: Tensor, g: nn.Linear, y: Tensor) -> tuple[Tensor,
     return out, any(event.key == "cognn::sum_of_products" for event in seen.key_averages())
 
 
-@pytest.mark.parametrize("width", [WIDE - 1, WIDE])
-def test_value_and_all_gradients_are_those_of_two_layers(width: int) -> None:
+@pytest.mark.parametrize(("width", "many"), [(WIDE - 1, 9), (WIDE, 9), (WIDE, 10)])
+def test_value_and_all_gradients_are_those_of_two_layers(
+    width: int, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "MANY", many)
     f, x, g, y = _case(width)
     leaves = [x, y, *f.parameters(), *g.parameters()]
     plain = f(x) + g(y)
     out, by_operator = _compiled(f, x, g, y)
-    assert by_operator == (width >= WIDE)
+    assert by_operator == (width >= WIDE and many <= len(x))
     torch.testing.assert_close(out, plain)
     # x has a second use, whose gradient is added to that of the first.
     weights = torch.randn_like(plain)
@@ -41,7 +45,8 @@ def test_value_and_all_gradients_are_those_of_two_layers(width: int) -> None:
         torch.testing.assert_close(one, other)
 
 
-def test_under_autocast_it_is_left_to_pytorch() -> None:
+def test_under_autocast_it_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "MANY", 0)
     case = _case(WIDE, torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         plain = sum_of_maps(*case)

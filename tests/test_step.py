@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch_geometric.nn import GraphConv
 
-from cognn import CoGNN, Graph, ops
+from cognn import CoGNN, Graph, maps, ops
 from cognn import step as module
-from cognn.maps import WIDE
 from tests.conftest import random_case
 
 AFTER = {"norm": "batch", "norm_first": False, "residual": "linear"}
@@ -41,13 +40,16 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
     [
         ({"num_layers": 1, "env": "gat", "action_layers": 1}, 1),
         (
-            AFTER | {"num_layers": 6, "width": WIDE, "action_layers": 1, "checkpoint": True},
+            AFTER | {"num_layers": 6, "width": maps.WIDE, "action_layers": 1, "checkpoint": True},
             2,
         ),  # the way in, and one for all layers
     ],
     ids=["whole", "by layers, checkpointed"],
 )
-def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(options: dict[str, object], graphs: int) -> None:
+def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(
+    options: dict[str, object], graphs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "MANY", 0)
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     plain, fast = _twins(**options)

@@ -13,14 +13,14 @@ from torch.compiler import is_compiling
 
 from cognn.operators import operators, register
 
-WIDE = 128
-"""From this width on a copy takes longer than the way to an operator of our own."""
+WIDE, MANY = 128, 4096
+"""From this width and number of nodes on a copy takes longer than the way to an operator of our own."""
 
 
 def sum_of_maps(f: nn.Linear, x: Tensor, g: nn.Linear, y: Tensor) -> Tensor:
     """``f(x) + g(y)``, where ``g`` has no bias."""
     wide = f.out_features >= WIDE and x.is_cpu and not torch.is_autocast_enabled("cpu")
-    if wide and is_compiling():
+    if wide and is_compiling() and x.size(0) >= MANY:
         return _SumOfProducts.apply(x, f.weight, y, g.weight) + f.bias  # the compiler adds it to what comes next
     return f(x) + g(y)
 

@@ -13,7 +13,7 @@ def register(
     schema: str, kernel: Callable[..., Tensor], fake: Callable[..., Tensor], tags: tuple[torch.Tag, ...] = ()
 ) -> None:
     """Make ``kernel`` an operator; ``fake`` gives an empty tensor of the shape that it would return."""
-    # torch.library.custom_op and register_fake would do the same, but look up their caller's source: 40 ms at import.
+    # torch.library.custom_op and register_fake would do the same, but look up their caller's source at import.
     name = schema.split("(")[0]
     _library.define(schema, tags=tags)
     _library.impl(name, kernel, "CompositeExplicitAutograd")

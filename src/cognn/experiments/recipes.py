@@ -11,7 +11,7 @@ SOURCE = "finkelshtein2024"
 def slug(model: str) -> str:
     """``"Co-GNN(sum, mean)"`` to ``"cognn-sum-mean"``: the name of a model, or of a variant, in file names."""
     words = model.lower().replace("co-gnn", "cognn").replace("(", "-").replace(")", "").replace(",", "-")
-    return "".join(words.replace(":", "-").split())  # a colon is none of the letters of a file name on Windows
+    return "".join(words.replace(":", "-").split())  # Windows allows no colon in the name of a file
 
 
 def path(experiment: str, dataset: str, model: str) -> Path:
