@@ -1,6 +1,7 @@
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -179,8 +180,17 @@ def test_data_check_reports_and_refuses(tmp_path, capsys) -> None:
     assert "nobody" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["train", "--help"], ["--help"]])
+def test_a_reader_who_leaves_early_is_no_error(words) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nobody:
+        process = subprocess.run([sys.executable, "-m", "cognn.cli", *words], stdout=nobody, stderr=subprocess.PIPE)
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert process.stderr == b""
+
+
 def test_ctrl_c_says_how_to_go_on(tmp_path) -> None:
-    import signal
     import time
 
     words = [

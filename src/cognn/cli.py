@@ -1,6 +1,9 @@
 """The command line: thin, and quick to answer; torch is imported by the commands that need it."""
 
 import logging
+import os
+import select
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -356,7 +359,17 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; what a user can cause is one line and exit code 2."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        try:
+            return _run(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads along has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere, without a word
+        return 128 + signal.SIGPIPE
+
+
+def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -376,6 +389,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            raise
         if debug:
             traceback.print_exc()
         known = {kind.__name__ for kind in type(error).__mro__} & {"ConfigError", "DataError", "RunError"}
@@ -383,6 +398,13 @@ def main(arguments: list[str] | None = None) -> int:
         text = text if known else f"unexpected {type(error).__name__}: {text}; --debug shows where"
         print(f"cognn: {text}", file=sys.stderr)
         return 2 if known else 1
+
+
+def _nobody_reads() -> bool:
+    """Whether the pipe that is printed to has lost its reader, and not one to a worker."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 if __name__ == "__main__":
