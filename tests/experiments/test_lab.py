@@ -1,6 +1,8 @@
 """The frame of the experiments, on a small generated dataset."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,23 @@ def test_a_campaign_that_was_stopped_goes_on_where_it_was(tmp_path: Path, monkey
     again = lab(tmp_path / "cut").train(cell())
     assert len(calls) == 3, "the seed that was done is not trained again"
     assert [run["test"] for run in again] == [run["test"] for run in whole]
+
+
+def test_a_scheduler_that_stops_a_campaign_between_two_runs_gets_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(work: Lab) -> None:
+        work.train(cell())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(experiment("cycles"), "run", run)
+    before = signal.getsignal(signal.SIGTERM)
+    out = tmp_path / "results"
+    words = ["reproduce", "cycles", "--out", str(out), "--work", str(tmp_path / "runs"), "--quiet"]
+    assert main(words) == 130
+    assert "goes on from here" in capsys.readouterr().err
+    assert "Co-GNN(sum, mean)" in (out / "cycles.md").read_text()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_runs_by_another_recipe_leave_the_record_and_other_cells_stay(tmp_path: Path) -> None:

@@ -56,11 +56,12 @@ def reproduce(options: Reproduce) -> int:
     from cognn.experiments.tables import write_document
     from cognn.report.terminal import watching
     from cognn.train.errors import Interrupted
+    from cognn.train.workers import terminate_is_interrupt
 
     module = experiment(options.name)
     folder("out", options.out)
     folder("work", options.work)
-    with alone(options.out, options.name, options.budget):
+    with terminate_is_interrupt(), alone(options.out, options.name, options.budget):
         lab = Lab(
             options.name,
             options.budget,
@@ -77,7 +78,7 @@ def reproduce(options: Reproduce) -> int:
         try:
             module.run(lab)
             lab.write()
-        except Interrupted:
+        except (Interrupted, KeyboardInterrupt):
             same = shlex.join(["cognn", *sys.argv[1:]])
             print(f"stopped; the same command goes on from here: {same}", file=sys.stderr)
             return 130

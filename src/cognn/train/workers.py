@@ -30,7 +30,7 @@ def in_parallel(
     threads = str(max(1, (os.cpu_count() or 1) // at_once))
     environment = os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
     waiting, running = list(tasks), dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]]()
-    with _terminate_is_interrupt():
+    with terminate_is_interrupt():
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
@@ -90,8 +90,8 @@ def _refuse_failure(name: str, code: int, log: IO[bytes]) -> None:
 
 
 @contextmanager
-def _terminate_is_interrupt() -> Iterator[None]:
-    """Let a scheduler's SIGTERM do what Ctrl-C does, or it would leave the processes behind."""
+def terminate_is_interrupt() -> Iterator[None]:
+    """Let a scheduler's SIGTERM do what Ctrl-C does, or it would leave processes and unwritten tables behind."""
     try:
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     except ValueError:  # not in the main thread: somebody else's signals
