@@ -14,7 +14,7 @@ from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset, Task
 from cognn.experiments import EXPERIMENTS, experiment, recipes
 from cognn.experiments.lab import Cell, Lab, Plan
-from cognn.experiments.record import BUDGETS, Budget, alone
+from cognn.experiments.record import BUDGETS, Budget, alone, summarise
 from cognn.experiments.tables import document, fill, write_document
 from cognn.experiments.verdict import Published
 from cognn.train.build import build_model
@@ -107,6 +107,18 @@ def test_runs_by_another_recipe_leave_the_record_and_other_cells_stay(tmp_path: 
     changed.train(cell(lr=0.5))
     models = [(run["model"], run["config"]["train"]["lr"]) for run in changed.runs]
     assert models == [("Co-GNN(sum, mean)", 0.5), ("Co-GNN(sum, mean)", 0.5), ("MeanGNN", 0.003)]
+
+
+def test_the_rows_of_a_dataset_stand_together_however_late_they_were_run(tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    run = work.train(cell())[0]
+    cells = [("b", "x"), ("a", "x"), ("b", "y"), ("b", "x")]
+    rows = summarise([run | {"dataset": dataset, "model": model} for dataset, model in cells])
+    assert [(row["dataset"], row["model"], row["runs"]) for row in rows] == [
+        ("b", "x", 2),
+        ("b", "y", 1),
+        ("a", "x", 1),
+    ]
 
 
 def test_an_option_that_came_after_a_run_had_its_default(tmp_path: Path) -> None:

@@ -58,9 +58,10 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def summarise(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and spread of every cell beside the paper's, in the order of the runs."""
+    """Mean and spread of every cell beside the paper's, in the order of the runs, those of a dataset together."""
     cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for run in runs:
+    datasets = list(dict.fromkeys(run["dataset"] for run in runs))
+    for run in sorted(runs, key=lambda run: datasets.index(run["dataset"])):
         cells.setdefault((run["dataset"], run["model"]), []).append(run)
     rows = []
     for (dataset, model), some in cells.items():
