@@ -12,12 +12,23 @@ from cognn.train.errors import RunError
 
 
 def test_the_fit_is_least_squares() -> None:
-    points = [{"GCN s": t, "Co-GNN s": 2 * t + 1, "ratio": (2 * t + 1) / t} for t in (1.0, 2.0, 4.0)]
+    points = [{"GCN s": t, "Co-GNN s": 2 * t + 1, "ratio": (2 * t + 1) / t, "width": 8} for t in (1.0, 2.0, 4.0)]
     fit = runtime.fit(points)
     assert fit["slope"] == pytest.approx(2)
     assert fit["intercept"] == pytest.approx(1)
     assert fit["R2"] == pytest.approx(1)
     assert fit["mean ratio"] == pytest.approx((3 + 2.5 + 2.25) / 3)
+
+
+def test_every_width_has_a_line_of_its_own() -> None:
+    points = [
+        {"GCN s": t, "Co-GNN s": slope * t, "ratio": slope, "width": width}
+        for width, slope in ((8, 3.0), (64, 1.5))
+        for t in (1.0, 2.0, 4.0)
+    ]
+    fit = runtime.fit(points)
+    assert fit["R2"] < 0.9
+    assert fit["R2 at one width, lowest"] == pytest.approx(1)
 
 
 def test_candidates_run_in_turn() -> None:
