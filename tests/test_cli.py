@@ -74,7 +74,11 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["train", "cycles", "--resume", "run"], "dataset: what is resumed goes on with its own options"),
         (["tune", "--resume", "study", "--lr", "0.1"], "lr: what is resumed goes on with its own options"),
         (["train", "cycles", "--encoding", "laplacian"], "encoding: 'laplacian' is for peptides-func"),
-        (["train", "--recipe", "none.toml"], "none.toml: not a readable TOML recipe"),
+        (["train", "--recipe", "none.toml"], "none.toml: no such recipe; give a TOML file, or the name of one in"),
+        (
+            ["train", "--recipe", "finkelshtein2024-homophilic-cora-gnc"],
+            "no such recipe; did you mean finkelshtein2024-homophilic-cora-gcn?",
+        ),
         (["train", "--resume", "nowhere"], "nowhere: not a run"),
         (["evaluate", "nowhere"], "nowhere: not a run"),
         (["predict", "nowhere"], "nowhere: not a run"),

@@ -43,7 +43,7 @@ class Train:
     dataset: Annotated[str, tyro.conf.Positional] = ""
     """Name of a dataset (`cognn data list`), or a path to your own files."""
     recipe: Path | None = None
-    """TOML file with options; those given here win."""
+    """TOML file with options, or the name of a recipe that comes with cognn; options given here win."""
     out: Path | None = None
     """Folder of the run; by default runs/DATASET-MODEL."""
     resume: Path | None = None

@@ -219,7 +219,7 @@ def test_every_experiment_has_a_plan_for_every_budget(name: str) -> None:
     assert set(experiment(name).PLANS) == set(BUDGETS)
 
 
-@pytest.mark.parametrize("file", sorted(recipes.FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", sorted(recipes.RECIPES.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_recipe_is_sound_and_says_how_it_was_found(file: Path) -> None:
     source, rest = file.stem.split("-", 1)
     assert source == recipes.SOURCE
@@ -241,7 +241,7 @@ def test_every_cell_of_a_table_has_its_recipe(name: str) -> None:
                 assert f"Co-GNN({config.model.action}, {config.model.env})" == model
 
 
-@pytest.mark.parametrize("file", sorted(recipes.FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", sorted(recipes.RECIPES.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_recipe_builds_its_model(file: Path) -> None:
     config = recipes.load(file)
     entry = ENTRIES[config.data.dataset]

@@ -1,12 +1,13 @@
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognn.train.config import Config, ConfigError, from_mapping, load
+from cognn.train.config import RECIPES, Config, ConfigError, from_mapping, load
 
 
 def test_round_trip(tmp_path) -> None:
@@ -25,6 +26,15 @@ def test_recipes_overlay_what_is_there(tmp_path) -> None:
     base.model.num_layers = 9
     config = load(path, base)
     assert (config.model.env, config.model.num_layers, config.train.lr) == ("sum", 9, 1.0)
+
+
+def test_a_recipe_that_comes_with_cognn_has_a_name_and_a_file_of_that_name_wins(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "finkelshtein2024-homophilic-cora-gcn"
+    assert load(name) == load(f"{name}.toml") == load(RECIPES / f"{name}.toml")
+    assert (load(name).data.dataset, load(name).model.model) == ("cora", "gcn")
+    Path(name).write_text('[data]\ndataset = "cycles"\n')
+    assert load(name).data.dataset == "cycles"
 
 
 @pytest.mark.parametrize(

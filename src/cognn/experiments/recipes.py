@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from cognn.train.config import Config, ConfigError, load, read_toml
+from cognn.train.config import RECIPES, Config, ConfigError, load, read_recipe
 
-FOLDER = Path(__file__).parent / "recipes"
 SOURCE = "finkelshtein2024"
 
 
@@ -16,7 +15,7 @@ def slug(model: str) -> str:
 
 def path(experiment: str, dataset: str, model: str) -> Path:
     """Where the recipe of a model on a dataset stands."""
-    return FOLDER / f"{SOURCE}-{experiment}-{dataset}-{slug(model)}.toml"
+    return RECIPES / f"{SOURCE}-{experiment}-{dataset}-{slug(model)}.toml"
 
 
 def recipe(experiment: str, dataset: str, model: str) -> Config:
@@ -31,5 +30,5 @@ def recipe(experiment: str, dataset: str, model: str) -> Config:
 
 def how(file: Path) -> str:
     """The line that says how a recipe was found."""
-    about = read_toml(file, "recipe").get("about", {})
+    about = read_recipe(file).get("about", {})
     return str(about.get("how", ""))

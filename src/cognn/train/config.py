@@ -3,6 +3,7 @@
 This file must not import torch, so that ``cognn --help`` answers at once.
 """
 
+import difflib
 import math
 import tomllib
 from collections.abc import Mapping
@@ -239,9 +240,26 @@ class ConfigError(ValueError):
     """An option that cannot be; the message is one line for the user."""
 
 
+RECIPES = Path(__file__).parents[1] / "experiments" / "recipes"
+"""The recipes that come with cognn, one for every model and dataset of the paper's tables."""
+
+
 def load(path: str | Path, base: Config | None = None) -> Config:
     """Read a recipe; what it leaves out keeps the value of ``base`` or the default."""
-    return from_mapping(read_toml(path, "recipe"), str(path), base)
+    return from_mapping(read_recipe(path), str(path), base)
+
+
+def read_recipe(path: str | Path) -> dict[str, Any]:
+    """The content of a recipe, which is a file of the user's or, by its name, one that comes with cognn."""
+    if Path(path).exists():
+        return read_toml(path, "recipe")
+    name = str(path).removesuffix(".toml")
+    known = [file.stem for file in RECIPES.glob("*.toml")]
+    if name in known:
+        return read_toml(RECIPES / f"{name}.toml", "recipe")
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {near[0]}?" if near else f"give a TOML file, or the name of one in {RECIPES}"
+    raise ConfigError(f"{path}: no such recipe; {meant}")
 
 
 def read_toml(path: str | Path, what: str) -> dict[str, Any]:

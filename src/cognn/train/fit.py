@@ -178,7 +178,7 @@ def fit(
         out: Folder of the run; by default a new one among the temporary files.
         jobs: Splits to train at once.
         report: Told after every evaluation: split, metrics, best validation score and its epoch.
-        recipe: TOML file with options; those given here win.
+        recipe: TOML file with options, or the name of a recipe that comes with cognn; options given here win.
         resume: Go on with the run in this folder, with its own options.
         tensorboard: Whether to write the curves for TensorBoard too.
         options: Options of the data, the model and the training by their names.

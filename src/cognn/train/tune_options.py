@@ -15,7 +15,7 @@ from cognn.train.config import (
     TrainConfig,
     from_mapping,
     load,
-    read_toml,
+    read_recipe,
 )
 
 TUNED_ON = "0"  # one split is enough to choose by, and leaves the others untouched
@@ -36,7 +36,7 @@ class TuneOptions:
     workers: int = 1
     """Trials to train at once, the cores shared out among them."""
     recipe: Path | None = None
-    """TOML file with options that hold in all trials, unless given here or in the space."""
+    """TOML file with options that hold in all trials, unless given here or in the space; or the name of a shipped one."""
     space: Path | None = None
     """TOML file that changes the search space: option = [a, b, ...], [low, high, "log" or "linear"], or one value."""
     out: Path | None = None
@@ -96,7 +96,7 @@ class TuneOptions:
 
     def fixed(self) -> tuple[set[str], set[str]]:
         """Names of the options that the user has set, and of those that the recipe has."""
-        document = {} if self.recipe is None else read_toml(self.recipe, "recipe")
+        document = {} if self.recipe is None else read_recipe(self.recipe)
         return self._set(), {name for section in ("model", "train") for name in document.get(section, {})}
 
     def _set(self) -> set[str]:
