@@ -36,7 +36,8 @@ class TuneOptions:
     workers: int = 1
     """Trials to train at once, the cores shared out among them."""
     recipe: Path | None = None
-    """TOML file with options that hold in all trials, unless given here or in the space; or the name of a shipped one."""
+    """TOML file, or the name of a recipe that comes with cognn, whose options hold in all trials, unless given here or
+    in the space."""
     space: Path | None = None
     """TOML file that changes the search space: option = [a, b, ...], [low, high, "log" or "linear"], or one value."""
     out: Path | None = None
