@@ -11,6 +11,7 @@ from cognn.data import peptides_files
 from cognn.data.dataset import Dataset
 from cognn.data.errors import DataError
 from cognn.experiments import experiment, heterophilic, lab, peptides_func
+from cognn.experiments.tables import summary_table
 from cognn.train.config import DataConfig
 from cognn.train.sources import load_data
 
@@ -71,3 +72,14 @@ def test_a_dataset_that_is_not_to_be_had_does_not_stop_the_others(mirror, tmp_pa
     assert main(["reproduce", "heterophilic", "--budget", "smoke", *chosen, *places]) != 0
     assert "tolokers: not to be had" in capsys.readouterr().err
     assert "| minesweeper | MeanGNN |" in (tmp_path / "results" / "heterophilic-smoke.md").read_text()
+
+
+def test_columns_of_the_paper_stand_only_where_it_has_a_figure() -> None:
+    own = {"dataset": "cora", "model": "GCN", "metric": "accuracy", "mean": 0.5, "std": None, "runs": 1, "epochs": 9}
+    own |= {"paper": None}
+    theirs = own | {"paper": {"mean": 0.6, "std": 0.1}, "verdict": "below", "p": 0.01}
+    assert summary_table([own]).splitlines()[0] == "| dataset | model | metric | ours | runs | epochs |"
+    assert summary_table([own]).splitlines()[2] == "| cora | GCN | accuracy | 50.00 | 1 | 9 |"
+    first, second = summary_table([theirs, own]).splitlines()[2:]
+    assert first.endswith("| 9 | 60.00 ± 10.00 | worse | 0.01 |")
+    assert second.endswith("| 9 | - | - | - |")

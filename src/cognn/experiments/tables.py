@@ -29,19 +29,21 @@ def spread(mean: float, std: float | None, metric: str) -> str:
 
 
 def summary_table(summary: list[dict[str, Any]]) -> str:
-    """A row per cell: ours and by what budget, the paper's, and the verdict."""
-    lines = [
-        "| dataset | model | metric | ours | runs | epochs | paper | against the paper | p |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    """A row per cell: ours and by what budget; the paper's and the verdict, if it has a figure for any of them."""
+    keys = ["dataset", "model", "metric", "ours", "runs", "epochs"]
+    if published := any(row["paper"] is not None for row in summary):
+        keys += ["paper", "against the paper", "p"]
+    rows = []
     for row in summary:
         paper, metric = row["paper"], row["metric"]
-        theirs = "-" if paper is None else spread(paper["mean"], paper["std"], metric)
-        p = row.get("p")
         cells = [row["dataset"], row["model"], metric.replace("_", " "), spread(row["mean"], row["std"], metric)]
-        cells += [str(row["runs"]), str(row["epochs"]), theirs, WORDS[row["verdict"]] if "verdict" in row else "-"]
-        lines.append("| " + " | ".join([*cells, "-" if p is None else f"{p:.2g}"]) + " |")
-    return "\n".join(lines) + "\n"
+        cells += [str(row["runs"]), str(row["epochs"])]
+        if published:
+            p = row.get("p")
+            cells.append("-" if paper is None else spread(paper["mean"], paper["std"], metric))
+            cells += [WORDS[row["verdict"]] if "verdict" in row else "-", "-" if p is None else f"{p:.2g}"]
+        rows.append(cells)
+    return _table(keys, rows)
 
 
 def document(record: dict[str, Any], folder: str = "figures") -> str:
@@ -68,9 +70,12 @@ def fact_table(fact: Any) -> str:
     if not fact:
         return "Nothing yet.\n"
     keys = list(fact[0])
-    lines = ["| " + " | ".join(keys) + " |", "|" + "---|" * len(keys)]
-    lines += ["| " + " | ".join(_plain(row[key]) for key in keys) + " |" for row in fact]
-    return "\n".join(lines) + "\n"
+    return _table(keys, [[_plain(row[key]) for key in keys] for row in fact])
+
+
+def _table(keys: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (keys, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(keys), *lines[1:]]) + "\n"
 
 
 def _plain(value: Any) -> str:
