@@ -59,7 +59,7 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["train", "cycles", "--model", "gnn"], "model: expected one of 'cognn', 'mlp'"),
         (["train", "cycles", "--dataset", "cora"], "dataset: both 'cycles' and 'cora' are given; leave one out"),
         (["train", "none.csv"], "none.csv: no such file"),
-        (["train", "cycles", "--splits", "7"], "splits: the dataset has splits 0 to 0, got '7'"),
+        (["train", "cycles", "--splits", "7"], "splits: there are 0 to 0, got '7'"),
         (["train", "cycles", "--jobs", "0"], "jobs: expected 1 or more, got 0"),
         (["train", "cycles", "--epochs", "few"], "--epochs: invalid literal for int() with base 10: 'few'"),
         (["train", "cycles", "--epoch", "3"], "--epoch, 3; did you mean --epochs or --warmup-epochs?"),

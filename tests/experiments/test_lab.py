@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,27 @@ def test_a_budget_caps_epochs_and_seeds(tmp_path: Path) -> None:
     runs = lab(tmp_path, Plan(epochs=2, seeds=1)).train(cell(warmup_epochs=3, eval_every=5))
     assert [run["epochs"] for run in runs] == [2]
     assert runs[0]["config"]["train"]["warmup_epochs"] == 1
+
+
+def test_seeds_can_be_run_one_call_at_a_time(tmp_path: Path) -> None:
+    whole = lab(tmp_path / "whole").train(cell())
+    assert [run["seed"] for run in lab(tmp_path, seeds="1").train(cell())] == [1]
+    second = lab(tmp_path, seeds="0")
+    assert [run["seed"] for run in second.train(cell())] == [0]
+    entered = sorted(second.known(cell()), key=lambda run: run["seed"])
+    assert [run["test"] for run in entered] == [run["test"] for run in whole]
+    assert [fitted.config.train.seed for fitted in second.fitted(cell())] == [0, 1], "those of earlier calls too"
+    assert not second.fitted(cell(epochs=7)), "runs by another recipe are of another cell"
+
+
+def test_seeds_that_there_are_not_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="seeds: there are 0 to 1, got '2'"):
+        lab(tmp_path, seeds="2").train(cell())
+    with pytest.raises(ConfigError, match="seeds: cycles runs cycles with one seed over its splits; use --splits"):
+        lab(tmp_path, seeds="0").train(replace(cell(), seeds=1))
+    with pytest.raises(ConfigError, match="seeds: cycles has none to choose from; leave the option out"):
+        lab(tmp_path, seeds="0").without("seeds")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_unknown_names_are_refused_with_the_known_ones(tmp_path: Path) -> None:

@@ -281,13 +281,13 @@ def test_a_full_disk_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
     ("text", "expected"), [("", [0, 1, 2]), ("1", [1]), ("0-1", [0, 1]), ("2,0", [0, 2]), ("0-1,1-2", [0, 1, 2])]
 )
 def test_splits(text: str, expected: list[int]) -> None:
-    assert run.parse_splits(text, 3) == expected
+    assert run.parse_numbers("splits", text, 3) == expected
 
 
 @pytest.mark.parametrize("text", ["3", "0-3", "0-", "a", "1-b", "-1", ",", "2-1"])
 def test_bad_splits(text: str) -> None:
     with pytest.raises(ValueError, match=r"^splits: "):
-        run.parse_splits(text, 3)
+        run.parse_numbers("splits", text, 3)
 
 
 @pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])

@@ -82,7 +82,7 @@ def run(lab: Lab) -> None:
         whole = Cell(dataset, subject.model, recipe(subject.experiment, dataset, subject.model), None, subject.seeds)
         lab.train(whole)
         modes: tuple[ActionMode, ...] = ("sample", "argmax")
-        trained = [lab.fitted(whole, seed) for seed in lab.seeds(whole)]
+        trained = lab.fitted(whole)
         kept = {mode: _kept(trained, mode) for mode in modes}
         ours = lab.known(whole)
         runs = {subject.model: ours}

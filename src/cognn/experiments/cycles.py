@@ -40,8 +40,7 @@ def run(lab: Lab) -> None:
         cell = Cell("cycles", model, recipe(lab.name, "cycles", model), CYCLES["cycles"][model], SEEDS)
         lab.train(cell)
         if model.startswith("Co-GNN"):
-            fitted = [lab.fitted(cell, seed) for seed in range(min(SEEDS, lab.plan.seeds or SEEDS))]
-            for row in by_draws(fitted, model, SAMPLINGS[lab.budget]):
+            for row in by_draws(lab.fitted(cell), model, SAMPLINGS[lab.budget]):
                 known[model, row["draws"]] = row
             lab.facts[RIGHT] = list(known.values())
             lab.write()

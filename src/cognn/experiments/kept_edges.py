@@ -42,7 +42,7 @@ def run(lab: Lab) -> None:
     for dataset in lab.chosen(DATASETS, "datasets"):
         cell = Cell(dataset, MODEL, recipe(lab.name, dataset, MODEL))
         lab.train(cell)
-        fitted = lab.fitted(cell)
+        (fitted,) = lab.fitted(cell)
         for name, mode in SCORED.items():
             kept = np.stack([trace(fitted, split, mode).kept_ratio().double().numpy() for split in splits(fitted)])
             lab.facts[_title(dataset, name)] = layers(kept)

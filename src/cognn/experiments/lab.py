@@ -1,7 +1,7 @@
 """Where an experiment is run: it trains by recipe, picks up what is there, and keeps the record in ``results/``."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from cognn.train.checkpoint import write
 from cognn.train.config import Config, ConfigError, DataConfig
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, open_run
-from cognn.train.run import Report, begin, parse_splits, run_config, train
+from cognn.train.run import Report, begin, parse_numbers, run_config, train
 from cognn.train.sources import load_data
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Lab:
         datasets: Only these.
         models: Only these.
         splits: Only these, as ``"0-3"``.
+        seeds: Only these, where a dataset has one split.
         watching: Gives a config somewhere to report to.
         say: Told what is going on.
     """
@@ -84,6 +85,7 @@ class Lab:
     datasets: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     splits: str = ""
+    seeds: str = ""
     watching: Callable[[Config], AbstractContextManager[Report | None]] | None = None
     say: Callable[[str], None] = lambda _: None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -121,7 +123,7 @@ class Lab:
         planned = wanted or getattr(self.plan, kind)
         return names if planned is None else [name for name in names if name in planned]
 
-    def without(self, *kinds: Literal["datasets", "models", "splits"]) -> None:
+    def without(self, *kinds: Literal["datasets", "models", "splits", "seeds"]) -> None:
         """Refuse what the user may ask of other experiments, and what would do nothing here."""
         for kind in kinds:
             if getattr(self, kind):
@@ -132,7 +134,7 @@ class Lab:
     def train(self, cell: Cell) -> list[dict[str, Any]]:
         """Train a cell as far as it is not done, and enter its runs into the record; returns those runs."""
         found = []
-        for seed in self.seeds(cell):
+        for seed in self._seeds(cell):
             config = self._config(cell, seed)
             folder = self.folder(cell, seed)
             self.say(f"{self.name}: {cell.model} on {cell.dataset}" + (f", seed {seed}" if cell.seeds > 1 else ""))
@@ -147,18 +149,23 @@ class Lab:
             self._enter(cell, config, found)
         return found
 
-    def seeds(self, cell: Cell) -> range:
-        """The seeds that a cell is trained with within the budget."""
-        return range(min(cell.seeds, self.plan.seeds or cell.seeds))
+    def _seeds(self, cell: Cell) -> Sequence[int]:
+        if not self.seeds:
+            return range(min(cell.seeds, self.plan.seeds or cell.seeds))
+        if cell.seeds == 1:
+            raise ConfigError(f"seeds: {self.name} runs {cell.dataset} with one seed over its splits; use --splits")
+        return parse_numbers("seeds", self.seeds, cell.seeds)
 
     def folder(self, cell: Cell, seed: int = 0) -> Path:
         """Where a cell's run lives."""
         name = f"{cell.dataset}-{slug(cell.model)}" + (f"-seed{seed}" if cell.seeds > 1 else "")
         return self.work / self.stem / name
 
-    def fitted(self, cell: Cell, seed: int = 0) -> Fitted:
-        """The trained models of a cell."""
-        return open_run(self.folder(cell, seed))
+    def fitted(self, cell: Cell) -> list[Fitted]:
+        """The trained models of a cell, seed by seed: all that are here, whichever this call was asked for."""
+        folders = {seed: self.folder(cell, seed) for seed in range(cell.seeds)}
+        done = [seed for seed, folder in folders.items() if (folder / "result.json").exists()]
+        return [open_run(folders[seed]) for seed in done if _same(run_config(folders[seed]), self._config(cell, seed))]
 
     def _config(self, cell: Cell, seed: int) -> Config:
         data, model, options = (replace(part) for part in vars(cell.config).values())
@@ -171,7 +178,7 @@ class Lab:
             options.compile = False  # that takes longer than its few epochs
         if self.splits or self.plan.splits is not None:
             available = len(self._load(data).splits)
-            chosen = parse_splits(self.splits or data.splits, available)
+            chosen = parse_numbers("splits", self.splits or data.splits, available)
             if not self.splits:
                 chosen = chosen[: self.plan.splits]
             data.splits = ",".join(map(str, chosen))
@@ -192,12 +199,11 @@ class Lab:
             begin(config, folder, self._load(config.data))
             return
         known = run_config(folder)
-        before, now = (replace(c.data, splits="") for c in (known, config))
-        if (known.model, known.train, before) != (config.model, config.train, now):
+        if not _same(known, config):
             raise RunError(f"{folder}: was begun with another recipe; move it away to begin anew")
         if config.data.splits:  # those that are done stay with the run, whichever are asked for now
             done = {int(path.parent.name.removeprefix("split-")) for path in folder.glob("split-*/result.json")}
-            done.update(parse_splits(config.data.splits, len(self._load(config.data).splits)))
+            done.update(parse_numbers("splits", config.data.splits, len(self._load(config.data).splits)))
             config.data.splits = ",".join(map(str, sorted(done)))
         if known.data.splits != config.data.splits:
             write(folder / "config.toml", config.to_toml().encode())
@@ -268,3 +274,9 @@ class Lab:
         save(figure, self.out / "figures" / stem)
         if stem not in self.figures:
             self.figures.append(stem)
+
+
+def _same(one: Config, other: Config) -> bool:
+    """Whether two runs are by one recipe and seed, whichever splits they are of."""
+    first, second = ((c.model, c.train, replace(c.data, splits="")) for c in (one, other))
+    return first == second

@@ -55,7 +55,7 @@ def run(lab: Lab) -> None:
 
 
 def _look(lab: Lab, cell: Cell) -> None:
-    fitted = lab.fitted(cell)
+    (fitted,) = lab.fitted(cell)
     board = board_of(fitted.dataset)
     if board is None:
         raise RunError(f"{cell.dataset}: not a Minesweeper board; it needs the 7 features of the published graph")

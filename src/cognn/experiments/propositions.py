@@ -64,7 +64,7 @@ CROWDS: tuple[tuple[str, Edges, tuple[int, ...], int], ...] = (
 
 def run(lab: Lab) -> None:
     """Count how often it happens, and draw it beside the bounds."""
-    lab.without("datasets", "models", "splits")
+    lab.without("datasets", "models", "splits", "seeds")
     trials = TRIALS[lab.budget]
     lab.say(f"{lab.name}: individualisation")
     lab.facts[DIFFER] = [

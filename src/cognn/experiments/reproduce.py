@@ -25,6 +25,8 @@ class Reproduce:
     """Only these models, joined by semicolons, as the table names them: "Co-GNN(mean, mean); GCN"."""
     splits: str = ""
     """Only these splits or folds: "0", "0-9", "0,2,5"."""
+    seeds: str = ""
+    """Only these seeds, where a dataset has one split and is run several times."""
     jobs: int = 1
     """Splits to train at once, the cores shared out among them."""
     out: Path = Path("results")
@@ -72,6 +74,7 @@ def reproduce(options: Reproduce) -> int:
             _names(options.datasets, ","),
             _names(options.models, ";"),
             options.splits,
+            options.seeds,
             partial(watching, quiet=options.quiet),
             (lambda _: None) if options.quiet else (lambda text: print(text, file=sys.stderr, flush=True)),
         )

@@ -72,8 +72,7 @@ def chance(data: Dataset) -> list[dict[str, Any]]:
 def _edges(lab: Lab, cell: Cell) -> dict[str, Any]:
     """Of the last layer, whose messages the roots' answers come from; over the test trees of every seed."""
     shares = []
-    for seed in range(min(cell.seeds, lab.plan.seeds or cell.seeds)):
-        fitted = lab.fitted(cell, seed)
+    for fitted in lab.fitted(cell):
         data, seen = fitted.dataset, trace(fitted, 0)
         shares.append(edges_right(seen.kept(-1), seen.graph.edge_index, data.splits[0].test, data.num_nodes))
     spread = stdev(shares) if len(shares) > 1 else None

@@ -41,7 +41,7 @@ PLANS = {"smoke": Plan(("cora",)), "quick": Plan(), "full": Plan()}
 
 def run(lab: Lab) -> None:
     """Time every size on every dataset, and fit a line to each dataset's points."""
-    lab.without("models", "splits")
+    lab.without("models", "splits", "seeds")
     depths, widths, rounds = SIZES[lab.budget]
     for dataset in lab.chosen(DATASETS, "datasets"):
         points: list[dict[str, Any]] = lab.facts.setdefault(_title(dataset), [])

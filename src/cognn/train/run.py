@@ -30,19 +30,19 @@ Report = Callable[[int, Epoch, float, int], None]
 """Told after every evaluation: the split, the line, the best validation score and its epoch."""
 
 
-def parse_splits(text: str, available: int) -> list[int]:
-    """``"0-3,7"`` to numbers; empty is all."""
+def parse_numbers(kind: str, text: str, available: int) -> list[int]:
+    """``"0-3,7"`` to numbers, of splits or seeds as ``kind`` says; empty is all."""
     if not text:
         return list(range(available))
     chosen: list[int] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not low.isdigit() or (dash and not high.isdigit()):
-            raise ConfigError(f"splits: expected numbers such as 0, 0-9 or 0,2,5, got {text!r}")
+            raise ConfigError(f"{kind}: expected numbers such as 0, 0-9 or 0,2,5, got {text!r}")
         chosen += range(int(low), int(high or low) + 1)
     wrong = [i for i in chosen if i >= available]
     if wrong or not chosen:
-        raise ConfigError(f"splits: the dataset has splits 0 to {available - 1}, got {text!r}")
+        raise ConfigError(f"{kind}: there are 0 to {available - 1}, got {text!r}")
     return sorted(set(chosen))
 
 
@@ -52,7 +52,7 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
     if launch is not None:
         launch.adopt(config.train)
     config.check()
-    parse_splits(config.data.splits, len(dataset.splits))
+    parse_numbers("splits", config.data.splits, len(dataset.splits))
     check(config.train, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
@@ -88,7 +88,7 @@ def train(
     if tensorboard:
         need_tensorboard()
     dataset = load_data(config.data) if dataset is None else dataset
-    data, splits = fingerprint(dataset), parse_splits(config.data.splits, len(dataset.splits))
+    data, splits = fingerprint(dataset), parse_numbers("splits", config.data.splits, len(dataset.splits))
     fabric = None if launch is None else make_fabric(config.train)
 
     def prepare() -> list[int]:

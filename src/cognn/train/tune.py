@@ -18,7 +18,7 @@ from cognn.train.checkpoint import fingerprint, read_json
 from cognn.train.config import ConfigError
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.loop import Epoch, train_split
-from cognn.train.run import parse_splits
+from cognn.train.run import parse_numbers
 from cognn.train.sources import load_data
 from cognn.train.spaces import configure, distributions, search_space
 from cognn.train.study import Plan, alone, claim, describe, joined, need_optuna, open_study, prepare, read_plan
@@ -59,7 +59,7 @@ def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | No
         config = options.config()
         config = replace(config, data=replace(config.data, dataset=options.dataset or config.data.dataset))
         dataset = load_data(config.data) if dataset is None else dataset
-        splits = parse_splits(config.data.splits, len(dataset.splits))
+        splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
         given, preset = options.fixed()
         space, config = search_space(dataset.name, config, given, options.space, preset)
         config = replace(config, data=replace(config.data, dataset=config.data.dataset or dataset.name, splits=""))
