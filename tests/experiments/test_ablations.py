@@ -3,6 +3,7 @@
 import pytest
 
 from cognn.cli import main
+from cognn.experiments import ablations
 from cognn.experiments.ablations import answer
 
 
@@ -25,6 +26,17 @@ def test_smoke(reproduce) -> None:
     assert any(title.endswith("how the actions are scored") for title in record["facts"])
     some = reproduce("ablations", "--models", "actions frozen")
     assert some["facts"] == record["facts"]  # what was trained before stays beside the variants of this call
+
+
+def test_seeds_that_come_later_drop_as_many_edges_as_the_first(reproduce, monkeypatch) -> None:
+    shares = iter([0.4, 0.9, 0.7, 0.2])  # of the edges kept, drawn and likeliest, in the two calls
+    monkeypatch.setattr(ablations, "_kept", lambda trained, mode: next(shares))
+    for seed in "01":
+        record = reproduce("ablations", "--models", ablations.RANDOM, "--seeds", seed)
+    runs = [run for run in record["runs"] if run["model"].endswith(ablations.RANDOM)]
+    assert [run["seed"] for run in runs] == [0, 1]
+    first, second = (run["config"]["train"]["drop_edge"] for run in runs)
+    assert first == second
 
 
 def test_only_what_was_run_on_the_same_splits_is_compared() -> None:

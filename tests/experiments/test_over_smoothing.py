@@ -65,10 +65,11 @@ def test_gains_compare_the_same_splits() -> None:
 
 
 def test_losses_measure_from_the_best_depth_to_the_deepest() -> None:
-    found = losses({1: {0: 0.6}, 2: {0: 0.8, 1: 0.9}, 16: {0: 0.3}})
-    assert (found["best depth"], found["deepest"]) == (2, 16)
+    valid = {1: {0: 0.6}, 2: {0: 0.7, 1: 0.8}, 16: {0: 0.3}}
+    found = losses({1: {0: 0.9}, 2: {0: 0.8, 1: 0.9}, 16: {0: 0.3}}, valid)
+    assert (found["best depth"], found["deepest"]) == (2, 16), "which is best, validation says"
     assert found["lost"] == pytest.approx(0.55)
-    assert losses({4: {0: 0.5}})["lost"] == 0
+    assert losses({4: {0: 0.5}}, {4: {0: 0.6}})["lost"] == 0
 
 
 def test_every_budget_has_depths_to_compare() -> None:

@@ -87,12 +87,14 @@ def run(lab: Lab) -> None:
         ours = lab.known(whole)
         runs = {subject.model: ours}
         for variant, changes in (HELP | CHOICES).items():
-            config = varied(whole.config, variant, changes, kept["sample"])
+            config = varied(whole.config, changes)
             if variant == TUNED:
                 config = recipe(subject.experiment, dataset, subject.base)
             elif config == whole.config:
                 continue
             cell = Cell(dataset, f"{subject.model}: {variant}", config, None, subject.seeds)
+            if variant == RANDOM:
+                config.train.drop_edge = _rate(lab, cell, kept["sample"])
             if variant in variants:
                 lab.train(cell)
             theirs = lab.known(cell)  # of earlier calls too
@@ -110,10 +112,8 @@ def run(lab: Lab) -> None:
         lab.write()
 
 
-def varied(config: Config, variant: str, changes: dict[str, Any], kept: float) -> Config:
-    """The recipe with one thing changed; random dropping takes away as many edges as the actions do when drawn."""
-    if variant == RANDOM:
-        changes = changes | {"drop_edge": min(round(1 - kept, 3), 0.99)}
+def varied(config: Config, changes: dict[str, Any]) -> Config:
+    """The recipe with one thing changed."""
     if "mean_over" in changes and config.model.env != "mean":
         return config
     model = {key: value for key, value in changes.items() if hasattr(config.model, key)}
@@ -130,6 +130,15 @@ def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> s
             p = "" if row["p"] is None else f", p = {row['p']}"
             words.append(f"{row['ours is']} against {name} ({row['gain']}{p})")
     return f"On {dataset} the trained actions of {model} are " + "; ".join(words) + "."
+
+
+def _rate(lab: Lab, cell: Cell, kept: float) -> float:
+    """Random dropping takes away as many edges as the actions do when drawn.
+
+    Splits and seeds that come later take the rate of the first, for theirs would be another one by a hair.
+    """
+    earlier = lab.known(cell, but="drop_edge")
+    return float(earlier[0]["config"]["train"]["drop_edge"]) if earlier else min(round(1 - kept, 3), 0.99)
 
 
 def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:

@@ -246,11 +246,18 @@ class Lab:
         self.runs = [*kept[:place], *entries, *kept[place:]]
         self.write()
 
-    def known(self, cell: Cell) -> list[dict[str, Any]]:
-        """All runs of a cell in the record that are by its very recipe, whenever and wherever they were made."""
-        here, recipe = (cell.dataset, cell.model), recipe_of(options_of(self._config(cell, 0)))
+    def known(self, cell: Cell, but: str = "") -> list[dict[str, Any]]:
+        """All runs of a cell in the record that are by its recipe, whenever and wherever they were made.
+
+        ``but`` names an option in which they may differ.
+        """
+
+        def rest(options: dict[str, Any]) -> list[dict[str, Any]]:
+            return [{key: value for key, value in part.items() if key != but} for part in recipe_of(options)]
+
+        here, recipe = (cell.dataset, cell.model), rest(options_of(self._config(cell, 0)))
         same = [run for run in self.runs if (run["dataset"], run["model"]) == here]
-        return [run for run in same if recipe_of(run["config"]) == recipe]
+        return [run for run in same if rest(run["config"]) == recipe]
 
     def write(self) -> None:
         """Write the record as it stands: a machine may stop at any time."""

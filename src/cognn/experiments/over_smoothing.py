@@ -40,10 +40,12 @@ def run(lab: Lab) -> None:
                 config = recipe(lab.name, dataset, model)
                 config.model.num_layers = layers
                 lab.train(Cell(dataset, at_depth(model, layers), config))
-        scores = by_depth(lab.runs, dataset)
+        scores, valid = (by_depth(lab.runs, dataset, part) for part in ("test", "val"))
         if added := gains(*(scores.get(model, {}) for model in MODELS)):
             lab.facts[f"What the actions add at each depth, {dataset}"] = added
-        lab.facts[f"What depth costs, {dataset}"] = [{"model": name} | losses(found) for name, found in scores.items()]
+        lab.facts[f"What depth costs, {dataset}"] = [
+            {"model": name} | losses(found, valid[name]) for name, found in scores.items()
+        ]
         _draw(lab, dataset)
         lab.write()
 
@@ -54,16 +56,16 @@ def at_depth(model: str, layers: int) -> str:
 
 
 Scores = dict[int, dict[int, float]]
-"""Depth to split to test score."""
+"""Depth to split to score."""
 
 
-def by_depth(runs: list[dict[str, Any]], dataset: str) -> dict[str, Scores]:
-    """Test scores of the models on a dataset; depths in order."""
+def by_depth(runs: list[dict[str, Any]], dataset: str, part: str = "test") -> dict[str, Scores]:
+    """Scores of the models on a dataset; depths in order."""
     found: dict[str, Scores] = {}
     for run in sorted(runs, key=lambda run: int(run["config"]["model"]["num_layers"])):
         if run["dataset"] == dataset:
             layers, model = run["config"]["model"]["num_layers"], run["model"].rsplit(", ", 1)[0]
-            found.setdefault(model, {}).setdefault(layers, {})[run["split"]] = run["test"]
+            found.setdefault(model, {}).setdefault(layers, {})[run["split"]] = run[part]
     return {model: found[model] for model in MODELS if model in found}
 
 
@@ -81,10 +83,10 @@ def gains(ours: Scores, base: Scores) -> list[dict[str, Any]]:
     return rows
 
 
-def losses(scores: Scores) -> dict[str, Any]:
-    """The best depth and the deepest, and what is lost from the one to the other."""
+def losses(scores: Scores, valid: Scores) -> dict[str, Any]:
+    """The best depth by validation and the deepest, and what is lost from the one to the other."""
     means = {layers: mean(found.values()) for layers, found in scores.items()}
-    best, deepest = max(means, key=lambda layers: means[layers]), max(means)
+    best, deepest = max(valid, key=lambda layers: mean(valid[layers].values())), max(means)
     row = {"best depth": best, "accuracy": means[best], "deepest": deepest, "accuracy there": means[deepest]}
     return row | {"lost": means[best] - means[deepest]}
 
