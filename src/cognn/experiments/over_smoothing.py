@@ -17,9 +17,10 @@ from statistics import mean
 from typing import Any
 
 from cognn.experiments.lab import Cell, Lab, Plan
+from cognn.experiments.paired import Runs, gain, paired
 from cognn.experiments.recipes import recipe
 from cognn.experiments.record import summarise
-from cognn.experiments.verdict import compare_paired
+from cognn.experiments.tables import number
 
 DATASETS = ("cora", "roman-empire-glove", "roman-empire")
 MODELS = ("Co-GNN(mean, mean)", "MeanGNN")
@@ -40,12 +41,10 @@ def run(lab: Lab) -> None:
                 config = recipe(lab.name, dataset, model)
                 config.model.num_layers = layers
                 lab.train(Cell(dataset, at_depth(model, layers), config))
-        scores, valid = (by_depth(lab.runs, dataset, part) for part in ("test", "val"))
-        if added := gains(*(scores.get(model, {}) for model in MODELS)):
+        found = by_depth(lab.runs, dataset)
+        if added := gains(*(found.get(model, {}) for model in MODELS)):
             lab.facts[f"What the actions add at each depth, {dataset}"] = added
-        lab.facts[f"What depth costs, {dataset}"] = [
-            {"model": name} | losses(found, valid[name]) for name, found in scores.items()
-        ]
+        lab.facts[f"What depth costs, {dataset}"] = [{"model": name} | losses(runs) for name, runs in found.items()]
         _draw(lab, dataset)
         lab.write()
 
@@ -55,40 +54,34 @@ def at_depth(model: str, layers: int) -> str:
     return f"{model}, {layers} layer{'s' if layers > 1 else ''}"
 
 
-Scores = dict[int, dict[int, float]]
-"""Depth to split to score."""
+ByDepth = dict[int, Runs]
 
 
-def by_depth(runs: list[dict[str, Any]], dataset: str, part: str = "test") -> dict[str, Scores]:
-    """Scores of the models on a dataset; depths in order."""
-    found: dict[str, Scores] = {}
+def by_depth(runs: Runs, dataset: str) -> dict[str, ByDepth]:
+    """The runs of the models on a dataset; depths in order."""
+    found: dict[str, ByDepth] = {}
     for run in sorted(runs, key=lambda run: int(run["config"]["model"]["num_layers"])):
         if run["dataset"] == dataset:
             layers, model = run["config"]["model"]["num_layers"], run["model"].rsplit(", ", 1)[0]
-            found.setdefault(model, {}).setdefault(layers, {})[run["split"]] = run[part]
+            found.setdefault(model, {}).setdefault(layers, []).append(run)
     return {model: found[model] for model in MODELS if model in found}
 
 
-def gains(ours: Scores, base: Scores) -> list[dict[str, Any]]:
-    """A row per depth that both have: mean scores, their difference, and the paired test over the splits of both."""
-    rows = []
-    for layers in ours:
-        splits = sorted(set(ours[layers]) & set(base.get(layers, {})))
-        if not splits:
-            continue
-        first, second = ([scores[layers][split] for split in splits] for scores in (ours, base))
-        row: dict[str, Any] = {"layers": layers, MODELS[0]: mean(first), MODELS[1]: mean(second)}
-        row |= {"difference": mean(first) - mean(second), "p": compare_paired(first, second).p}
-        rows.append(row | {"splits": len(splits)})
-    return rows
+def gains(ours: ByDepth, base: ByDepth) -> list[dict[str, Any]]:
+    """A row per depth at which both have a split in common: what the actions gain, by a paired test."""
+    both = {layers: (runs, base[layers]) for layers, runs in ours.items() if layers in base}
+    return [{"layers": layers, **gain(*pair)} for layers, pair in both.items() if paired(*pair)[0]]
 
 
-def losses(scores: Scores, valid: Scores) -> dict[str, Any]:
+def losses(runs: ByDepth) -> dict[str, Any]:
     """The best depth by validation and the deepest, and what is lost from the one to the other."""
-    means = {layers: mean(found.values()) for layers, found in scores.items()}
-    best, deepest = max(valid, key=lambda layers: mean(valid[layers].values())), max(means)
-    row = {"best depth": best, "accuracy": means[best], "deepest": deepest, "accuracy there": means[deepest]}
-    return row | {"lost": means[best] - means[deepest]}
+    means, valid = (
+        {layers: mean(run[part] for run in found) for layers, found in runs.items()} for part in ("test", "val")
+    )
+    best, deepest = max(valid, key=lambda layers: valid[layers]), max(means)
+    row = {"accuracy": means[best], "accuracy there": means[deepest], "lost": means[best] - means[deepest]}
+    shown = {name: number(value, "accuracy") for name, value in row.items()}
+    return {"best depth": best, "accuracy": shown.pop("accuracy"), "deepest": deepest, **shown}
 
 
 def _draw(lab: Lab, dataset: str) -> None:
