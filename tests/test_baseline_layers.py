@@ -68,10 +68,10 @@ def test_layers_equal_pyg_in_value_and_gradient(name: str, dtype: torch.dtype, c
     torch.testing.assert_close(*grads, **close)
 
 
-@given(case=cases(channels=8), depth=st.integers(0, 2))
-def test_gcnii_equals_pyg(case: Case, depth: int) -> None:
-    block = build("gcnii", num_layers=3, norm="none", act="relu").blocks[depth]
-    twin = GCN2Conv(8, alpha=0.1, theta=0.5, layer=depth + 1).double()
+@given(case=cases(channels=8), depth=st.integers(0, 2), alpha=st.floats(0, 1), theta=st.floats(0.1, 2))
+def test_gcnii_equals_pyg(case: Case, depth: int, alpha: float, theta: float) -> None:
+    block = build("gcnii", num_layers=3, norm="none", act="relu", alpha=alpha, theta=theta).blocks[depth]
+    twin = GCN2Conv(8, alpha=alpha, theta=theta, layer=depth + 1).double()
     twin.weight1 = nn.Parameter(block.lin.weight.detach().t())
     first = torch.randn_like(case.x)
     want = twin(case.x, first, case.edge_index).relu()

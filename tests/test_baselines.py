@@ -181,6 +181,10 @@ def test_actions_are_refused(name: str) -> None:
         ("gin", {"norm_first": False}, "norm_first: the baseline 'gin' normalises first"),
         ("gcnii", {"residual": "linear"}, "residual: 'gcnii' has its own"),
         ("gcnii", {"residual": "none"}, "residual: 'gcnii' has its own"),
+        ("gcnii", {"alpha": 1.5}, "alpha: expected 0 <= alpha <= 1, got 1.5"),
+        ("gcnii", {"theta": 0.0}, "theta: expected a number above 0, got 0.0"),
+        ("gcn", {"alpha": 0.5}, "alpha, theta: are of 'gcnii', got 0.5 and 0.5; leave them out for 'gcn'"),
+        ("meangnn", {"theta": 1.0}, "theta: the baseline 'meangnn' has no such option, got 1.0; leave it 0.5"),
         ("sage", {"dropout": 1.0}, "dropout: expected 0 <= dropout < 1"),
         ("sage", {"act": "swish"}, "act: expected one of 'gelu'"),
         ("sage", {"norm": "group"}, "norm: expected one of 'layer'"),
@@ -245,6 +249,17 @@ def test_dropout_is_for_training_and_follows_the_seed() -> None:
         assert not torch.equal(outs[0], outs[2])
         net.eval()
         assert torch.equal(net(case.x, case.edge_index), net(case.x, case.edge_index))
+
+
+def test_every_layer_of_gcnii_sees_the_whole_first_states() -> None:
+    case, net = random_case(10), build("gcnii", dropout=0.5, num_layers=3).train()
+    seen = []
+    for block in net.blocks:
+        block.register_forward_pre_hook(lambda _, args: seen.append(args))
+    net(case.x, case.edge_index)
+    whole = net.act(net.encoder(case.x))
+    assert all(torch.equal(first, whole) for *_, first in seen)
+    assert not torch.equal(seen[0][0], whole), "the states themselves are dropped"
 
 
 def test_reprs_are_readable() -> None:

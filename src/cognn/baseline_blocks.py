@@ -45,7 +45,7 @@ class Block(nn.Module):
         super().__init__()
         self.norm, self.layer, self.update, self.skip, self.separate = norm, layer, update, skip, separate
 
-    def forward(self, h: Tensor, graph: Graph, edge_attr: Tensor | None, first: Tensor) -> Tensor:
+    def forward(self, h: Tensor, graph: Graph, edge_attr: Tensor | None, first: Tensor | None) -> Tensor:
         """The next states; ``first``, those before all blocks, are for GCNII."""
         own = self.norm(h)
         out = own if self.layer is None else self.layer(own, graph, None, edge_attr)
@@ -67,8 +67,8 @@ class GCNIIBlock(nn.Module):
         depth: int,
         act: nn.Module,
         drop: nn.Module,
-        alpha: float = 0.1,
-        theta: float = 0.5,
+        alpha: float,
+        theta: float,
     ) -> None:
         super().__init__()
         self.alpha, self.beta = alpha, math.log(theta / depth + 1)
@@ -131,6 +131,8 @@ KINDS = {
     "gt-sep": Kind(partial(DotAttention, itself=False), _map, attends=True, separate=True, then_mlp=True),
     "gin": Kind(GINLayer, _only_dropout),
 }
+ALPHA, THETA = 0.1, 0.5
+"""The strengths of GCNII's first states and of its weights, where nothing else is said."""
 ATTENDING = [name for name, kind in KINDS.items() if kind.attends]
 
 
@@ -145,6 +147,8 @@ def make_blocks(
     heads: int = 1,
     edge_dim: int | None = None,
     edge_categories: tuple[int, ...] | None = None,
+    alpha: float = ALPHA,
+    theta: float = THETA,
 ) -> nn.ModuleList:
     """The blocks between input and output; an option that their layer has not is refused."""
     has_edges = edge_dim is not None or edge_categories is not None
@@ -154,6 +158,8 @@ def make_blocks(
         raise ValueError(
             f"edge_attr: {name!r} cannot use edge features; {', '.join(ATTENDING)}, sumgnn and meangnn can"
         )
+    if name != "gcnii" and (alpha, theta) != (ALPHA, THETA):
+        raise ValueError(f"alpha, theta: are of 'gcnii', got {alpha} and {theta}; leave them out for {name!r}")
     if width % heads:
         raise ValueError(f"heads: expected a divisor of hidden_channels={width}, got {heads}")
     if name == "gcnii":
@@ -162,7 +168,7 @@ def make_blocks(
                 f"residual: 'gcnii' has its own, to its first states; leave it 'identity', got {residual!r}"
             )
         return nn.ModuleList(
-            GCNIIBlock(make_norm(norm, width), width, depth, ACTIVATIONS[act](), Dropout(dropout))
+            GCNIIBlock(make_norm(norm, width), width, depth, ACTIVATIONS[act](), Dropout(dropout), alpha, theta)
             for depth in range(1, num_layers + 1)
         )
     skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}

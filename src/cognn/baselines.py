@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from cognn import checks, noise
-from cognn.baseline_blocks import KINDS, make_blocks, make_norm, reset
+from cognn.baseline_blocks import ALPHA, KINDS, THETA, make_blocks, make_norm, reset
 from cognn.graph import Graph, as_graph
 from cognn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
 
@@ -57,6 +57,8 @@ class Baseline(nn.Module):
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr``, for the models that have heads.
         edge_categories: Number of values of each categorical feature in ``edge_attr``, for the same.
+        alpha: Share of a node's first state in every layer of ``gcnii``.
+        theta: Strength of the weights of ``gcnii``, which fades with depth: ``log(theta / layer + 1)``.
     """
 
     def __init__(
@@ -76,6 +78,8 @@ class Baseline(nn.Module):
         decoder_layers: int = 1,
         edge_dim: int | None = None,
         edge_categories: tuple[int, ...] | None = None,
+        alpha: float = ALPHA,
+        theta: float = THETA,
     ) -> None:
         super().__init__()
         checks.one_of("model", name, [*KINDS, "gcnii"])
@@ -88,6 +92,10 @@ class Baseline(nn.Module):
         for label, share in (("dropout", dropout), ("input_dropout", input_dropout)):
             if not 0 <= share < 1:
                 raise ValueError(f"{label}: expected 0 <= {label} < 1, got {share}")
+        if not 0 <= alpha <= 1:
+            raise ValueError(f"alpha: expected 0 <= alpha <= 1, got {alpha}")
+        if not theta > 0:
+            raise ValueError(f"theta: expected a number above 0, got {theta}")
         if edge_dim is not None and edge_categories is not None:
             raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
         self.name, self.in_channels, self.dropout, self.pool = name, in_channels, dropout, pool
@@ -99,7 +107,7 @@ class Baseline(nn.Module):
         width = hidden_channels
         self.act = ACTIVATIONS[act]()
         self.encoder = nn.Linear(in_channels, width)
-        self.blocks = make_blocks(name, width, num_layers, norm, residual, dropout, act, heads, *edges)
+        self.blocks = make_blocks(name, width, num_layers, norm, residual, dropout, act, heads, *edges, alpha, theta)
         self.norm = make_norm(norm, width)
         self.decoder = nn.ModuleList(
             nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
@@ -134,7 +142,8 @@ class Baseline(nn.Module):
             checks.batch(batch, self.pool, graph.num_nodes)
         h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
-        h = first = self.act(self._drop(h))
+        first = self.act(h) if self.name == "gcnii" else None  # whole: what is dropped here would miss in every layer
+        h = self.act(self._drop(h))
         for block in self.blocks:
             h = block(h, graph, edge_attr, first)
         h = self.norm(h)
@@ -170,12 +179,12 @@ def make_baseline(
 
     All use ``hidden_channels num_layers norm residual dropout act decoder_layers`` and, in graph tasks, ``pool``;
     ``gat gat-sep gt gt-sep`` use ``heads``; ``sumgnn meangnn`` use ``norm_first``, which the others are.  Edge features
-    go to those with heads and to ``sumgnn meangnn``.  ``gcnii`` takes no ``residual`` but its own.
+    go to those with heads and to ``sumgnn meangnn``.  ``gcnii`` uses ``alpha theta`` and no ``residual`` but its own.
     """
     checks.one_of("model", name, list(BASELINES))
     checks.one_of("level", level, ["node", "graph"])
     env = {"sumgnn": "sum", "meangnn": "mean"}.get(name)
-    _check_config(name, config, has_order=env is not None, has_heads=env is None)
+    _check_config(name, config, is_base=env is not None)
     shared: dict[str, Any] = {
         "norm": None if config.norm == "none" else config.norm,
         "residual": None if config.residual == "none" else config.residual,
@@ -190,7 +199,7 @@ def make_baseline(
     sizes = in_channels, config.hidden_channels, out_channels, config.num_layers
     if env is not None:
         return CoGNN(*sizes, env=env, action=None, norm_first=config.norm_first, **shared)
-    return Baseline(name, *sizes, heads=config.heads, **shared)
+    return Baseline(name, *sizes, heads=config.heads, alpha=config.alpha, theta=config.theta, **shared)
 
 
 _ONLY_COGNN = (
@@ -206,14 +215,14 @@ _ONLY_COGNN = (
 )
 
 
-def _check_config(name: str, config: "ModelConfig", has_order: bool, has_heads: bool) -> None:
+def _check_config(name: str, config: "ModelConfig", is_base: bool) -> None:
     """Refuse what was asked for and cannot be had; what Baseline knows better, it refuses itself."""
-    unused = _ONLY_COGNN if has_heads else (*_ONLY_COGNN, "heads")
+    unused = (*_ONLY_COGNN, "heads", "alpha", "theta") if is_base else _ONLY_COGNN
     for option in fields(config):
         value = getattr(config, option.name)
         if option.name in unused and value != option.default:
             raise ValueError(
                 f"{option.name}: the baseline {name!r} has no such option, got {value!r}; leave it {option.default!r}"
             )
-    if not has_order and not config.norm_first:
+    if not is_base and not config.norm_first:
         raise ValueError(f"norm_first: the baseline {name!r} normalises first; for the other order use model=cognn")

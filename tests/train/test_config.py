@@ -80,6 +80,16 @@ def test_nonsense_is_refused_by_name(section: str, name: str, value) -> None:
         config.check()
 
 
+@pytest.mark.parametrize(("name", "value"), [("heads", 2), ("alpha", 0.5), ("theta", 1.0)])
+def test_what_only_baselines_have_is_refused_where_it_would_do_nothing(name: str, value: float) -> None:
+    config = Config()
+    setattr(config.model, name, value)
+    with pytest.raises(ConfigError, match=f"^{name}: is for baselines that have it, got {value}; leave it out"):
+        config.check()
+    config.model.model = "gcnii"  # which has them, or says itself that it has not
+    config.check()
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["data", "model", "train", "x"]),

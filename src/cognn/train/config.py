@@ -104,6 +104,10 @@ class ModelConfig:
     """Depth of the decoder."""
     heads: int = 1
     """Attention heads of the baselines that have them."""
+    alpha: float = 0.1
+    """Share of a node's first state in every layer of gcnii."""
+    theta: float = 0.5
+    """Strength of the weights of gcnii, which fades with depth: log(theta / layer + 1)."""
 
 
 @dataclass
@@ -194,6 +198,9 @@ class Config:
         _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
         _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0)
         _at_least(0, partitions=t.partitions)
+        for name in ("heads", "alpha", "theta") if m.model == "cognn" else ():
+            if (value := getattr(m, name)) != getattr(ModelConfig, name):
+                raise ConfigError(f"{name}: is for baselines that have it, got {value}; leave it out for model=cognn")
         if t.hops() and t.partitions:
             raise ConfigError("neighbors, partitions: are two ways to make mini-batches; leave one out")
         if not t.partitions and (t.halo or t.partitions_per_batch != 1):
