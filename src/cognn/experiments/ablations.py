@@ -21,6 +21,7 @@ from cognn.train import metrics
 from cognn.train.config import Config
 from cognn.train.fit import Fitted
 from cognn.train.items import Items, outputs
+from cognn.train.run import run_config
 
 
 class Subject(NamedTuple):
@@ -135,10 +136,14 @@ def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> s
 def _rate(lab: Lab, cell: Cell, kept: float) -> float:
     """Random dropping takes away as many edges as the actions do when drawn.
 
-    Splits and seeds that come later take the rate of the first, for theirs would be another one by a hair.
+    Splits and seeds that come later take the rate of the first, in the record or only begun, for theirs would be
+    another one by a hair.
     """
-    earlier = lab.known(cell, but="drop_edge")
-    return float(earlier[0]["config"]["train"]["drop_edge"]) if earlier else min(round(1 - kept, 3), 0.99)
+    if earlier := lab.known(cell, but="drop_edge"):
+        return float(earlier[0]["config"]["train"]["drop_edge"])
+    folders = (lab.folder(cell, seed) for seed in range(cell.seeds))
+    begun = next((folder for folder in folders if (folder / "config.toml").exists()), None)
+    return run_config(begun).train.drop_edge if begun else min(round(1 - kept, 3), 0.99)
 
 
 def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:
