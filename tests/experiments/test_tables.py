@@ -83,3 +83,18 @@ def test_columns_of_the_paper_stand_only_where_it_has_a_figure() -> None:
     first, second = summary_table([theirs, own]).splitlines()[2:]
     assert first.endswith("| 9 | 60.00 ± 10.00 | worse | 0.01 |")
     assert second.endswith("| 9 | - | - | - |")
+
+
+@pytest.mark.parametrize(
+    ("metric", "label", "shown"), [("roc_auc", "test roc auc (%)", 97.0), ("mae", "test mae", 0.97)]
+)
+def test_figures_have_the_units_of_the_tables(metric: str, label: str, shown: float, tmp_path, monkeypatch) -> None:
+    drawn = []
+    here = lab.Lab("heterophilic", "smoke", lab.Plan(), tmp_path, tmp_path)
+    monkeypatch.setattr(lab.Lab, "figure", lambda self, figure, part: drawn.append(figure.axes[0]))
+    here.scores({"MeanGNN": [(0.97, 0.01), None], "SumGNN": [(0.5, None), (0.6, 0.1)]}, ("ours", "paper"), metric, "x")
+    (axes,) = drawn
+    assert axes.get_xlabel() == label
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(shown)
+    low, high = sorted(axes.get_ylim())
+    assert (low, high) == (-0.5, 1.5), "the first and the last row are not on the frame"

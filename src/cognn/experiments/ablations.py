@@ -16,7 +16,6 @@ from cognn.experiments.lab import Cell, Lab, Plan
 from cognn.experiments.paired import gain, paired
 from cognn.experiments.recipes import recipe
 from cognn.experiments.tables import number
-from cognn.report.figures import beside
 from cognn.train import metrics
 from cognn.train.config import Config
 from cognn.train.fit import Fitted
@@ -105,8 +104,7 @@ def run(lab: Lab) -> None:
             {"variant": name, **gain(ours, theirs)} for name, theirs in runs.items() if name != subject.model
         ]
         rows = {name: [_spread(theirs)] for name, theirs in runs.items()}
-        metric = runs[subject.model][0]["metric"].replace("_", " ")
-        lab.figure(beside(rows, (f"test {metric}",), f"test {metric}", dataset), dataset)
+        lab.scores(rows, ("test",), ours[0]["metric"], dataset)
         lab.facts[f"{dataset}: how the actions are scored"] = _scoring(trained)
         share = f"They keep {kept['argmax']:.1%} of the edges, over all layers, and {kept['sample']:.1%} when drawn."
         lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"

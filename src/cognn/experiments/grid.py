@@ -34,12 +34,10 @@ def run_table(lab: Lab, datasets: Iterable[str], models: Iterable[str], publishe
 
 def draw(lab: Lab, dataset: str) -> None:
     """Ours and the paper's side by side."""
-    from cognn.report.figures import beside
-
     cells = [row for row in summarise(lab.runs) if row["dataset"] == dataset]
     rows = {}
     for row in cells:
         paper = row["paper"]
         rows[row["model"]] = [(row["mean"], row["std"]), None if paper is None else (paper["mean"], paper["std"])]
     if rows:
-        lab.figure(beside(rows, ("ours", "paper"), f"test {cells[0]['metric'].replace('_', ' ')}", dataset), dataset)
+        lab.scores(rows, ("ours", "paper"), cells[0]["metric"], dataset)

@@ -1,7 +1,7 @@
 """Where an experiment is run: it trains by recipe, picks up what is there, and keeps the record in ``results/``."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -12,6 +12,7 @@ from cognn.data.dataset import Dataset
 from cognn.experiments import provenance
 from cognn.experiments.recipes import slug
 from cognn.experiments.record import Budget, options_of, read_record, recipe_of, stem, summarise
+from cognn.experiments.tables import units
 from cognn.experiments.verdict import Published
 from cognn.train.checkpoint import write
 from cognn.train.config import Config, ConfigError, DataConfig
@@ -22,6 +23,10 @@ from cognn.train.sources import load_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Score = tuple[float, float | None]
+"""Mean and spread."""
 
 
 @dataclass(frozen=True)
@@ -281,6 +286,13 @@ class Lab:
         save(figure, self.out / "figures" / stem)
         if stem not in self.figures:
             self.figures.append(stem)
+
+    def scores(self, rows: Mapping[str, Sequence[Score | None]], names: Sequence[str], metric: str, part: str) -> None:
+        """Draw test scores side by side, a row each with one score for every name, in the units of the tables."""
+        from cognn.report.figures import beside
+
+        factor, label = units(metric)
+        self.figure(beside(rows, names, f"test {label}", part, factor), part)
 
 
 def _same(one: Config, other: Config) -> bool:

@@ -105,11 +105,10 @@ def sentence(shares: tuple[float, float] | None) -> str:
 
 
 def _draw(lab: Lab, dataset: str, scores: NDArray[np.float64], metric: str) -> None:
-    from cognn.experiments.tables import PERCENT
+    from cognn.experiments.tables import units
     from cognn.report.figures import heat_map
 
-    share = metric in PERCENT
-    label = metric.replace("_", " ") + (" (%)" if share else "")
-    values, digits = (100 * scores, 1) if share else (scores, 3)
+    factor, label = units(metric)
     axes = {"row_label": "environment", "column_label": "action"}
-    lab.figure(heat_map(values, NETWORKS, NETWORKS, dataset, label, digits=digits, **axes), dataset)
+    digits = 1 if factor > 1 else 3
+    lab.figure(heat_map(factor * scores, NETWORKS, NETWORKS, dataset, label, digits=digits, **axes), dataset)

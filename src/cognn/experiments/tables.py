@@ -16,6 +16,12 @@ ADDED = "What the actions add over the tuned base network, paired over the same 
 _BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+def units(metric: str) -> tuple[float, str]:
+    """What figures multiply a score by, and its name there: percent for shares, as in the tables."""
+    name = metric.replace("_", " ")
+    return (100.0, f"{name} (%)") if metric in PERCENT else (1.0, name)
+
+
 def number(value: float | None, metric: str) -> str:
     """A score as tables print it: percent for shares, three decimals otherwise."""
     if value is None:

@@ -246,7 +246,11 @@ def _cells(axes: Axes, board: Board, place: Any, near: Any, reaches: Any, node: 
 
 
 def beside(
-    rows: Mapping[str, Sequence[tuple[float, float | None] | None]], names: Sequence[str], x_label: str, title: str = ""
+    rows: Mapping[str, Sequence[tuple[float, float | None] | None]],
+    names: Sequence[str],
+    x_label: str,
+    title: str = "",
+    factor: float = 1.0,
 ) -> Figure:
     """Scores side by side, such as ours and the paper's: a line per row, a mark per name, bars for the spread.
 
@@ -255,6 +259,7 @@ def beside(
         names: What is compared.
         x_label: What is scored.
         title: Title.
+        factor: What the scores are multiplied by.
     """
     figure, axes = canvas(title, height=0.9 + 0.3 * len(rows))
     step = 0.36 / max(len(names) - 1, 1)
@@ -263,12 +268,13 @@ def beside(
         found = [(place, row[index]) for place, row in enumerate(rows.values())]
         points = [(place + index * step + first, *score) for place, score in found if score is not None]
         if points:
-            y, x, spread = zip(*points, strict=True)
-            bars = [0.0 if value is None else value for value in spread]
+            y, mean, spread = zip(*points, strict=True)
+            x, bars = factor * np.array(mean), [0.0 if value is None else factor * value for value in spread]
             look: dict[str, Any] = {"color": series(index), "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
             axes.errorbar(x, y, xerr=bars, label=name, linestyle="none", capsize=2, linewidth=1, **look)
     axes.set_yticks(range(len(rows)), list(rows), fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(rows) - 0.5, -0.5)  # from above, with room for the first and the last
+    axes.locator_params(axis="x", nbins=6)  # more run into each other
     _finish(axes, x_label, "", len(names) > 1)
     return figure
 
