@@ -79,9 +79,10 @@ def losses(runs: ByDepth) -> dict[str, Any]:
         {layers: mean(run[part] for run in found) for layers, found in runs.items()} for part in ("test", "val")
     )
     best, deepest = max(valid, key=lambda layers: valid[layers]), max(means)
-    row = {"accuracy": means[best], "accuracy there": means[deepest], "lost": means[best] - means[deepest]}
-    shown = {name: number(value, "accuracy") for name, value in row.items()}
-    return {"best depth": best, "accuracy": shown.pop("accuracy"), "deepest": deepest, **shown}
+    at_best, there, lost = (
+        number(value, "accuracy") for value in (means[best], means[deepest], means[best] - means[deepest])
+    )
+    return {"best depth": best, "accuracy": at_best, "deepest": deepest, "accuracy there": there, "lost": lost}
 
 
 def _draw(lab: Lab, dataset: str) -> None:
