@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cognn.experiments.verdict import Published, compare, compare_paired
+from cognn.experiments.verdict import Published, compare, compare_paired, holm
 
 
 def test_welch_from_the_papers_mean_and_spread_equals_welch_from_its_runs() -> None:
@@ -39,3 +39,22 @@ def test_a_paired_test_sees_a_small_gain_that_is_there_on_every_split() -> None:
     assert compare(ours, Published(float(np.mean(theirs)), float(np.std(theirs, ddof=1)), 4)).verdict == "equal"
     assert compare_paired(ours, ours).verdict == "equal"
     assert compare_paired([0.5], [0.4]).verdict == "untested"
+
+
+def test_holm_rejects_what_stepping_down_through_the_tests_rejects() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        ps = (rng.random(8) ** 3).tolist()
+        corrected = holm([None, *ps])
+        assert corrected[0] is None  # nor does it count
+        for level in (0.01, 0.05, 0.2):
+            left = sorted(ps)
+            while left and left[0] <= level / len(left):
+                left.pop(0)
+            assert [p for p in ps if p not in left] == [p for p, q in zip(ps, corrected[1:], strict=True) if q <= level]
+
+
+def test_holm_keeps_the_order_and_stays_a_probability() -> None:
+    assert holm([0.04, 0.03, 0.9]) == pytest.approx([0.09, 0.09, 0.9])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert holm([]) == []

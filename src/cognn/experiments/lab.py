@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cognn.data.dataset import Dataset
 from cognn.experiments import provenance
 from cognn.experiments.recipes import slug
-from cognn.experiments.record import Budget, options_of, read_record, recipe_of, stem, summarise
+from cognn.experiments.record import Budget, command, options_of, read_record, recipe_of, stem, summarise
 from cognn.experiments.tables import units
 from cognn.experiments.verdict import Published
 from cognn.train.checkpoint import write
@@ -266,17 +266,16 @@ class Lab:
 
     def write(self) -> None:
         """Write the record as it stands: a machine may stop at any time."""
-        head: dict[str, Any] = {"experiment": self.name, "budget": self.budget, "command": self.command}
+        head: dict[str, Any] = {
+            "experiment": self.name,
+            "budget": self.budget,
+            "command": command(self.name, self.budget),
+        }
         head |= {"summary": summarise(self.runs), "facts": self.facts, "figures": self.figures, **self._origin}
         lines = ",\n  ".join(json.dumps(run) for run in self.runs)  # a run a line, so that a diff can be read
         body = json.dumps(head, indent=1).removesuffix("\n}")
         runs = f"[\n  {lines}\n ]" if lines else "[]"
         write(self.record, f'{body},\n "runs": {runs}\n}}\n'.encode())
-
-    @property
-    def command(self) -> str:
-        """What prints these figures."""
-        return f"cognn reproduce {self.name}" + (f" --budget {self.budget}" if self.budget != "full" else "")
 
     def figure(self, figure: "Figure", part: str = "") -> None:
         """Keep a figure as SVG and PNG."""

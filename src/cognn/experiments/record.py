@@ -21,6 +21,11 @@ def stem(name: str, budget: Budget) -> str:
     return name if budget == "full" else f"{name}-{budget}"
 
 
+def command(name: str, budget: Budget) -> str:
+    """What prints the figures of a record."""
+    return f"cognn reproduce {name}" + (f" --budget {budget}" if budget != "full" else "")
+
+
 def folder(option: str, path: Path) -> None:
     """Make a folder that the user named, before any work."""
     try:

@@ -1,4 +1,4 @@
-"""``cognn reproduce``: list the experiments, run one, or bring the README's tables up to date."""
+"""``cognn reproduce``: list the experiments, run one, compare models of a record, or fill the README's tables."""
 
 import shlex
 import sys
@@ -35,6 +35,9 @@ class Reproduce:
     """Folder for the runs themselves."""
     quiet: bool = False
     """Print the table only."""
+    against: str = ""
+    """Instead of running anything, compare the models of the record, by default its Co-GNNs, with these on the same
+    splits; joined by semicolons, or `all`."""
     readme: Path | None = None
     """Instead of running anything, fill the result tables of this page from --out."""
 
@@ -46,17 +49,20 @@ def reproduce(options: Reproduce) -> int:
     if options.readme is not None:
         return _fill(options.readme, options.out)
     if not options.name:
+        if options.against:
+            raise ConfigError(
+                "against: of which experiment? give its name, as in cognn reproduce homophilic --against GCN"
+            )
         return _list(options.out)
+    if options.against:
+        return _compare(options)
     from functools import partial
-
-    from rich.console import Console
-    from rich.markdown import Markdown
 
     from cognn.experiments import experiment
     from cognn.experiments.lab import Lab
     from cognn.experiments.record import alone, folder
     from cognn.experiments.tables import write_document
-    from cognn.report.terminal import watching
+    from cognn.report.terminal import show_page, watching
     from cognn.train.errors import Interrupted
     from cognn.train.workers import terminate_is_interrupt
 
@@ -88,7 +94,7 @@ def reproduce(options: Reproduce) -> int:
         finally:  # whatever stopped it, the table is of all that there is
             page = write_document(lab.record) if lab.record.exists() else None
     if page is not None:
-        Console().print(Markdown(page.read_text(encoding="utf-8")))
+        show_page(page.read_text(encoding="utf-8"))
     print(f"record: {lab.record}")
     return 0
 
@@ -110,6 +116,48 @@ def _list(out: Path) -> int:
     Console().print(table)
     print("cognn reproduce NAME --budget quick runs one of them")
     return 0
+
+
+def _compare(options: Reproduce) -> int:
+    """Print paired tests between the models of a record."""
+    from cognn.experiments import experiment
+    from cognn.experiments.paired import against
+    from cognn.experiments.record import command, read_record, stem
+    from cognn.experiments.tables import fact_table
+    from cognn.report.terminal import show_page
+    from cognn.train.errors import RunError
+    from cognn.train.run import parse_numbers
+
+    experiment(options.name)
+    path = options.out / f"{stem(options.name, options.budget)}.json"
+    if not path.exists():
+        raise RunError(f"{path}: not there; run {command(options.name, options.budget)} first")
+    runs = read_record(path)["runs"]
+    datasets, models = (list(dict.fromkeys(run[key] for run in runs)) for key in ("dataset", "model"))
+    others = models if options.against.strip() == "all" else _known("against", options.against, ";", models)
+    ours = _known("models", options.models, ";", models) or [name for name in models if name.startswith("Co-GNN(")]
+    wanted = _known("datasets", options.datasets, ",", datasets) or datasets
+    chosen = {
+        key: parse_numbers(f"{key}s", getattr(options, f"{key}s"), 1 + max((run[key] for run in runs), default=0))
+        for key in ("split", "seed")
+    }
+    some = [run for run in runs if run["dataset"] in wanted and all(run[key] in chosen[key] for key in chosen)]
+    rows = against(some, ours, others)
+    if not rows:
+        raise ConfigError(f"against: no two of these models have a split in common in {path}")
+    show_page(
+        f"Paired over the same splits of `{path}`; Holm is p corrected for all {len(rows)} rows.\n\n{fact_table(rows)}"
+    )
+    return 0
+
+
+def _known(option: str, text: str, divider: str, names: list[str]) -> list[str]:
+    """The names that an option gives; one that the record has not is refused."""
+    chosen = _names(text, divider)
+    for name in chosen:
+        if name not in names:
+            raise ConfigError(f"{option}: the record has no {name!r}; it has {'; '.join(names)}")
+    return list(chosen)
 
 
 def _fill(page: Path, results: Path) -> int:

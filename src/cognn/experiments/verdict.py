@@ -58,6 +58,19 @@ def compare_paired(ours: Sequence[float], theirs: Sequence[float], higher_is_bet
     return Comparison(_word(gap if higher_is_better else -gap, p), p)
 
 
+def holm(ps: Sequence[float | None]) -> list[float | None]:
+    r"""Holm's correction for looking at many tests at once: :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_{(j)})`.
+
+    A test that was not possible, None, is not counted.
+    """
+    order = sorted((p, i) for i, p in enumerate(ps) if p is not None)
+    out: list[float | None] = [None] * len(ps)
+    most = 0.0
+    for rank, (p, i) in enumerate(order):
+        out[i] = most = max(most, min(1.0, (len(order) - rank) * p))
+    return out
+
+
 def _without_spread(gap: float) -> Comparison:
     """The same gap every time: none at all is equal; else nothing says how much of it is chance."""
     return Comparison("equal", 1.0) if gap == 0 else Comparison("untested", None)

@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Markdown, TableElement
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -81,6 +82,30 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
     console = Console()
     console.print(table)
     console.print(f"run: {folder}", highlight=False, soft_wrap=True)
+
+
+class _Folded(TableElement):
+    """A table that is too wide breaks its words and loses none: ``Co-GNN…`` is no model."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            assert isinstance(table, Table)
+            for column in table.columns:
+                column.overflow = "fold"
+            yield table
+
+
+class _Page(Markdown):
+    elements: ClassVar = {**Markdown.elements, "table_open": _Folded}
+
+
+def show_page(text: str) -> None:
+    """Print Markdown, laid out for a terminal; a file or a pipe gets it as it is."""
+    console = Console()
+    if console.is_terminal:
+        console.print(_Page(text))
+    else:
+        print(text)
 
 
 def show_catalogue() -> None:
