@@ -170,7 +170,8 @@ def train(arguments: list[str]) -> int:
             summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
     except Interrupted:
         if leads():
-            print(f"stopped; go on with: cognn train --resume {folder}", file=sys.stderr)
+            jobs = f" --jobs {options.jobs}" if options.jobs > 1 else ""
+            print(f"stopped; go on with: cognn train --resume {folder}{jobs}", file=sys.stderr)
         return 130
     if leads():
         show_summary(summary, folder)

@@ -128,6 +128,17 @@ def test_task_is_seen_where_values_can_mean_one_thing(tmp_path: Path, values, ki
     assert known.flatten().tolist() == [not lost for lost in missing]
 
 
+@pytest.mark.parametrize("values", [[f"c{i}" for i in range(30)], list(range(30))])
+def test_a_target_that_is_an_id_is_no_class(tmp_path: Path, values: list) -> None:
+    nodes, edges = column("y", values)
+    refused(tables(tmp_path, nodes, edges), "nodes.csv", "'y' has another value in every row, like an id")
+    assert load_files(tables(tmp_path, nodes, edges, task="multiclass")).task.num_outputs == 30
+
+
+def test_an_empty_target_is_called_empty(tmp_path: Path) -> None:
+    refused(tables(tmp_path, *column("y", [""] * 4)), "nodes.csv", "'y' is empty; at least some rows need a target")
+
+
 def test_task_can_be_said(tmp_path: Path) -> None:
     nodes, edges = column("y", [1, 5, 1, 3, 5, 7])
     data = load_files(tables(tmp_path, nodes, edges, task="multiclass"))

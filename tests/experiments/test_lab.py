@@ -185,6 +185,28 @@ def test_a_damaged_record_is_one_line(content: str, tmp_path: Path) -> None:
         lab(tmp_path, budget="smoke")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("seed", None), ("split", "0"), ("test", float("nan")), ("model", 3), ("metric", None)]
+)
+def test_a_damaged_run_in_a_record_is_one_line(key: str, value: object, tmp_path: Path) -> None:
+    work = lab(tmp_path)
+    work.train(cell())
+    known = json.loads(work.record.read_text())
+    known["runs"][0][key] = value
+    work.record.write_text(json.dumps(known))
+    with pytest.raises(
+        RunError, match=rf"cycles.json: not a record of an experiment \({key} of a run is .*\); move it"
+    ):
+        lab(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(capsys: pytest.CaptureFixture[str]) -> None:
+    if not Path("/proc").is_dir():
+        pytest.skip("no folder that nobody can write to")
+    assert main(["reproduce", "cycles", "--budget", "smoke", "--out", "/proc"]) == 2
+    assert "out: /proc is no folder to write to" in capsys.readouterr().err
+
+
 def test_a_record_of_another_experiment_or_budget_is_refused(tmp_path: Path) -> None:
     work = lab(tmp_path)
     work.write()

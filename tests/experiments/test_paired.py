@@ -76,7 +76,7 @@ def test_the_command_compares_what_the_record_has_and_writes_nothing(record: Pat
     assert "pubmed" not in table
     assert "| 2 |" in table
     assert main([*call, "all"]) == 0
-    assert "corrected for all 2 rows" in capsys.readouterr().out
+    assert "corrected for the number of tests, 2" in capsys.readouterr().out
     assert [path.name for path in record.iterdir()] == ["homophilic.json"]
     assert (record / "homophilic.json").read_bytes() == before
 

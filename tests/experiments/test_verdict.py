@@ -41,6 +41,13 @@ def test_a_paired_test_sees_a_small_gain_that_is_there_on_every_split() -> None:
     assert compare_paired([0.5], [0.4]).verdict == "untested"
 
 
+@pytest.mark.parametrize("gap", [0.05, 1 / 497, 0.0])
+def test_the_same_gap_on_every_split_is_no_spread_however_it_is_rounded(gap: float) -> None:
+    theirs = [0.75, 0.85, 0.65, 431 / 497, 427 / 497]
+    found = compare_paired([score + gap for score in theirs], theirs)
+    assert (found.verdict, found.p) == (("untested", None) if gap else ("equal", 1.0))
+
+
 def test_holm_rejects_what_stepping_down_through_the_tests_rejects() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):

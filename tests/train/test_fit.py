@@ -39,7 +39,7 @@ class OneGraph(InMemoryDataset):
 
 
 def test_options_of_the_data_reach_pyg_objects() -> None:
-    fitted = cognn.fit(ring(20, 2), task="multiclass", metric="average_precision", random_splits=3, splits=2, **SMALL)
+    fitted = cognn.fit(ring(40, 2), task="multiclass", metric="average_precision", random_splits=3, splits=2, **SMALL)
     task = fitted.dataset.task
     assert (task.kind, task.num_outputs, task.metric) == ("multiclass", 2, "average_precision")
     assert len(fitted.dataset.splits) == 3
@@ -203,3 +203,20 @@ def test_scores_again_are_the_scores_of_training(precision: str, level: str) -> 
     for part in ("train", "val", "test"):
         assert again[part]["mean"] == pytest.approx(fitted.result[part]["mean"], abs=1e-9)
     assert fitted.predict(samples=2).value.dtype == torch.float32
+
+
+def test_validation_items_that_can_choose_no_epoch_are_refused(tmp_path: Path) -> None:
+    place, labels = torch.arange(20), torch.arange(20) % 2
+    masks = {"train_mask": place < 10, "val_mask": (place >= 10) & (labels == 0), "test_mask": place >= 18}
+    graph = ring(20, 2, **masks)
+    with pytest.raises(ConfigError, match="splits: roc_auc of the 5 validation items of split 0 is not defined"):
+        cognn.fit(graph, out=tmp_path / "run", **SMALL)
+    assert not (tmp_path / "run").exists()
+    assert cognn.fit(graph, metric="accuracy", **SMALL).result["val"]["mean"] >= 0
+
+
+def test_weights_of_edges_are_not_dropped_in_silence() -> None:
+    graph = ring(20)
+    graph.edge_weight = torch.ones(graph.edge_index.size(1))
+    with pytest.raises(DataError, match="data: edge_weight is not used; make it a feature"):
+        cognn.fit(graph, **SMALL)

@@ -76,8 +76,8 @@ class Column:
         if self.fill is None and cells.null_count():
             row = cells.is_null().arg_max() or 0
             raise DataError(
-                f"{table.at(self.name, row)}: no value; fill it in, let --fill mean or --fill zero do so, or leave the"
-                f" column out with --ignore {self.name}"
+                f"{table.at(self.name, row)}: no value; fill it in, or train with --fill mean, with --fill zero, or"
+                f" without the column (--ignore {self.name})"
             )
 
 

@@ -27,8 +27,9 @@ def from_pyg(
     """A dataset of PyG objects: a ``Data``, a ``Batch``, a list of ``Data``, or one of PyG's own datasets.
 
     Targets ``y`` with a row per node make a task on nodes, and several such graphs stand side by side as one; a single
-    row per graph makes a task on graphs.  Edges are taken as they stand; integer targets are class codes, -1 or nan is
-    unlabelled, and ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
+    row per graph makes a task on graphs.  Edges are taken as they stand, and ``edge_weight`` is refused, for it would
+    not be used; integer targets are class codes, -1 or nan is unlabelled, and ``train_mask``, ``val_mask``,
+    ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
 
     Args:
         data: The graph or graphs.
@@ -74,6 +75,11 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
     for own, graph, start, count in zip(names, graphs, starts, counts, strict=True):
         if not count:
             raise DataError(f"{own}: has no nodes")
+        if graph.edge_weight is not None:
+            raise DataError(
+                f"{own}: edge_weight is not used; make it a feature, data.edge_attr = data.edge_weight.view(-1, 1), and"
+                " delete it"
+            )
         edge_index = _edges(own, graph)
         wrong = edge_index[(edge_index < 0) | (edge_index >= count)]
         if wrong.size:  # else it would reach into the next graph

@@ -7,6 +7,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from cognn.data.columns import MOST_NAMES
 from cognn.data.dataset import KINDS, METRICS, Kind, Level, Metric, Task
 from cognn.data.errors import DataError
 from cognn.data.guard import listing
@@ -55,7 +56,7 @@ def read_targets(
         y, class_names = _classes(table, names[0], found)
         outputs = 1 if found == "binary" else len(class_names)
     if not bool((y >= 0).any() if y.dtype == torch.long else (~y.isnan()).any()):
-        raise DataError(f"{table.name}: column {names[0]!r} is empty; at least some rows need a target")
+        raise DataError(_empty(table, names[0]))
     kind = cast(Kind, found)
     return Targets(y, Task(level, kind, outputs, _metric(kind, metric)), class_names)
 
@@ -98,6 +99,17 @@ def _kind(table: Table, names: list[str], coded: bool) -> str:
 
 def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
     values = cells.drop_nulls().unique().sort()
+    if not len(values):
+        raise DataError(_empty(table, name))
+    if (
+        not coded
+        and len(values) == len(cells.drop_nulls()) > MOST_NAMES
+        and (cells.dtype != pl.Float64 or _whole(values))
+    ):
+        raise DataError(
+            f"{table.name}: column {name!r} has another value in every row, like an id; name another --target, or say"
+            " --task multiclass or --task regression"
+        )
     if cells.dtype != pl.Float64:
         if len(values) > MOST_CLASSES:
             raise DataError(
@@ -107,7 +119,7 @@ def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
         return "binary" if len(values) == 2 else "multiclass"
     if not _whole(values):
         return "regression"
-    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    low, high = float(values[0]), float(values[-1])
     if len(values) == 2 and (coded or high - low == 1 or (low, high) == (-1, 1)):
         return "binary"
     if coded or (low == 0 and high == len(values) - 1 and len(values) <= MOST_CLASSES):
@@ -116,6 +128,10 @@ def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
         f"{table.name}: column {name!r} holds whole numbers, which can be classes or amounts; say --task multiclass or"
         " --task regression"
     )
+
+
+def _empty(table: Table, name: str) -> str:
+    return f"{table.name}: column {name!r} is empty; at least some rows need a target"
 
 
 def _whole(cells: pl.Series) -> bool:

@@ -124,7 +124,8 @@ class Lab:
         wanted = getattr(self, kind)
         unknown = [name for name in wanted if name not in names]
         if unknown:
-            raise ConfigError(f"{kind}: {self.name} has no {unknown[0]!r}; it has {', '.join(names)}")
+            divider = "; " if kind == "models" else ", "  # as the option wants them
+            raise ConfigError(f"{kind}: {self.name} has no {unknown[0]!r}; it has {divider.join(names)}")
         planned = wanted or getattr(self.plan, kind)
         return names if planned is None else [name for name in names if name in planned]
 

@@ -60,7 +60,7 @@ def added(runs: Runs) -> list[dict[str, Any]]:
 def against(runs: Runs, models: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
     """A row for each of ``models`` beside each of ``others``; every pair once, a model never beside itself.
 
-    ``Holm`` is p corrected for the number of rows: that even one of those it puts below a level is chance has at most
+    ``Holm`` is p corrected for the number of tests: that even one of those it puts below a level is chance has at most
     the probability of that level.
     """
     cells, rows, ps = _cells(runs), [], []

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, stdev
+from tempfile import TemporaryFile
 from typing import Any, Literal
 
 from cognn.experiments.verdict import Published, compare
@@ -30,6 +31,7 @@ def folder(option: str, path: Path) -> None:
     """Make a folder that the user named, before any work."""
     try:
         path.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=path).close()
     except OSError as error:
         raise ConfigError(f"{option}: {path} is no folder to write to ({error.strerror}); give another") from None
 
@@ -47,6 +49,11 @@ def alone(out: Path, name: str, budget: Budget) -> Iterator[None]:
         raise RunError(f"{record}: another cognn reproduce is writing it; wait for it, or give another --out") from None
 
 
+_RUN: dict[str, type] = dict.fromkeys(("dataset", "model", "metric"), str)
+_RUN |= dict.fromkeys(("seed", "split"), int) | dict.fromkeys(("val", "test"), float)
+"""What every run of a record has."""
+
+
 def read_record(path: Path) -> dict[str, Any]:
     """A record as :meth:`Lab.write` wrote it; anything else is refused."""
     try:
@@ -55,6 +62,10 @@ def read_record(path: Path) -> dict[str, Any]:
         for key, kind in (kinds | {"runs": list}).items():
             if not isinstance(known[key], kind):
                 raise TypeError(f"{key} is a {type(known[key]).__name__}")
+        for run in known["runs"]:
+            wrong = [key for key, kind in _RUN.items() if not isinstance(run[key], kind) or run[key] != run[key]]
+            if wrong:
+                raise TypeError(f"{wrong[0]} of a run is {run[wrong[0]]!r}")
         known["summary"] = summarise(known["runs"])  # as of today, whichever version wrote it
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{path}: not a record of an experiment ({error}); move it away") from None

@@ -34,8 +34,8 @@ class Reproduce:
     work: Path = Path("runs")
     """Folder for the runs themselves."""
     quiet: bool = False
-    """Print the table only."""
-    against: str = ""
+    """Print the table and where its record is, nothing else."""
+    against: str | None = None
     """Instead of running anything, compare the models of the record, by default its Co-GNNs, with these on the same
     splits; joined by semicolons, or `all`."""
     readme: Path | None = None
@@ -47,17 +47,19 @@ def reproduce(options: Reproduce) -> int:
     if options.jobs < 1:
         raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
     if options.readme is not None:
+        if options.name or options.against is not None:
+            raise ConfigError("readme: fills a page and does nothing else; leave the experiment and --against out")
         return _fill(options.readme, options.out)
     if not options.name:
-        if options.against:
-            raise ConfigError(
-                "against: of which experiment? give its name, as in cognn reproduce homophilic --against GCN"
-            )
+        for name in ("datasets", "models", "splits", "seeds", "against"):
+            if getattr(options, name):
+                raise ConfigError(f"{name}: of which experiment? give its name, as in cognn reproduce homophilic")
         return _list(options.out)
-    if options.against:
-        return _compare(options)
+    if options.against is not None:
+        return _compare(options, options.against)
     from functools import partial
 
+    from cognn.data.errors import DataError
     from cognn.experiments import experiment
     from cognn.experiments.lab import Lab
     from cognn.experiments.record import alone, folder
@@ -84,9 +86,12 @@ def reproduce(options: Reproduce) -> int:
             partial(watching, quiet=options.quiet),
             (lambda _: None) if options.quiet else (lambda text: print(text, file=sys.stderr, flush=True)),
         )
+        missing: DataError | None = None
         try:
             module.run(lab)
             lab.write()
+        except DataError as error:  # the other datasets were run, and their table is shown
+            missing = error
         except (Interrupted, KeyboardInterrupt):
             same = shlex.join(["cognn", *sys.argv[1:]])
             print(f"stopped; the same command goes on from here: {same}", file=sys.stderr)
@@ -95,7 +100,9 @@ def reproduce(options: Reproduce) -> int:
             page = write_document(lab.record) if lab.record.exists() else None
     if page is not None:
         show_page(page.read_text(encoding="utf-8"))
-    print(f"record: {lab.record}")
+        print(f"record: {lab.record}")
+    if missing is not None:
+        raise missing
     return 0
 
 
@@ -105,11 +112,13 @@ def _names(text: str, divider: str) -> tuple[str, ...]:
 
 def _list(out: Path) -> int:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from cognn.experiments import EXPERIMENTS
 
-    table = Table("experiment", "what it shows", "record")
+    table = Table(
+        *(Column(name, no_wrap=name != "what it shows") for name in ("experiment", "what it shows", "record"))
+    )
     for name, line in EXPERIMENTS.items():
         path = out / f"{name}.json"
         table.add_row(name, line, str(path) if path.exists() else "-")
@@ -118,7 +127,7 @@ def _list(out: Path) -> int:
     return 0
 
 
-def _compare(options: Reproduce) -> int:
+def _compare(options: Reproduce, rivals: str) -> int:
     """Print paired tests between the models of a record."""
     from cognn.experiments import experiment
     from cognn.experiments.paired import against
@@ -133,9 +142,15 @@ def _compare(options: Reproduce) -> int:
     if not path.exists():
         raise RunError(f"{path}: not there; run {command(options.name, options.budget)} first")
     runs = read_record(path)["runs"]
+    if not runs:
+        raise RunError(f"{path}: has no scores of models to compare")
     datasets, models = (list(dict.fromkeys(run[key] for run in runs)) for key in ("dataset", "model"))
-    others = models if options.against.strip() == "all" else _known("against", options.against, ";", models)
-    ours = _known("models", options.models, ";", models) or [name for name in models if name.startswith("Co-GNN(")]
+    others = models if rivals.strip() == "all" else _known("against", rivals, ";", models)
+    if not others:
+        raise ConfigError(f"against: expected models of the record, or all; it has {'; '.join(models)}")
+    ours = _known("models", options.models, ";", models) or [
+        name for name in models if name.startswith("Co-GNN(") and name.endswith(")")
+    ]
     wanted = _known("datasets", options.datasets, ",", datasets) or datasets
     chosen = {
         key: parse_numbers(f"{key}s", getattr(options, f"{key}s"), 1 + max((run[key] for run in runs), default=0))
@@ -145,9 +160,9 @@ def _compare(options: Reproduce) -> int:
     rows = against(some, ours, others)
     if not rows:
         raise ConfigError(f"against: no two of these models have a split in common in {path}")
-    show_page(
-        f"Paired over the same splits of `{path}`; Holm is p corrected for all {len(rows)} rows.\n\n{fact_table(rows)}"
-    )
+    tests = sum(row["p"] is not None for row in rows)
+    title = f"Paired over the same splits of `{path}`; Holm is p corrected for the number of tests, {tests}."
+    show_page(f"{title}\n\n{fact_table(rows)}")
     return 0
 
 

@@ -36,7 +36,7 @@ def compare(ours: Sequence[float], paper: Published, higher_is_better: bool = Tr
     if len(ours) < 2:
         return Comparison("untested", None)
     gap = mean(ours) - paper.mean
-    if stdev(ours) == 0 and not paper.std:
+    if _constant(ours, 0.0) and not paper.std:
         return _without_spread(gap)
     if paper.std is None:
         p = float(stats.ttest_1samp(ours, paper.mean).pvalue)
@@ -52,7 +52,7 @@ def compare_paired(ours: Sequence[float], theirs: Sequence[float], higher_is_bet
     if len(gaps) < 2:
         return Comparison("untested", None)
     gap = mean(gaps)
-    if stdev(gaps) == 0:
+    if _constant(gaps, max(map(abs, (*ours, *theirs)))):
         return _without_spread(gap)
     p = float(stats.ttest_rel(ours, theirs).pvalue)
     return Comparison(_word(gap if higher_is_better else -gap, p), p)
@@ -71,9 +71,14 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
     return out
 
 
+def _constant(values: Sequence[float], size: float) -> bool:
+    """Whether they differ by no more than the rounding of numbers of that size, or of their own."""
+    return max(values) - min(values) <= 1e-12 * max(size, *map(abs, values))
+
+
 def _without_spread(gap: float) -> Comparison:
     """The same gap every time: none at all is equal; else nothing says how much of it is chance."""
-    return Comparison("equal", 1.0) if gap == 0 else Comparison("untested", None)
+    return Comparison("equal", 1.0) if abs(gap) < 1e-12 else Comparison("untested", None)
 
 
 def _word(gain: float, p: float) -> Verdict:

@@ -1,5 +1,6 @@
 """Progress and tables in the terminal; plain lines where it is not one."""
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, TableElement
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from cognn.data.catalogue import ENTRIES
 from cognn.data.registry import load, origin
@@ -84,14 +85,20 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
     console.print(f"run: {folder}", highlight=False, soft_wrap=True)
 
 
+_NUMBER = re.compile(r"-|[-+]?[\d.]+(e[-+]?\d+)?")
+
+
 class _Folded(TableElement):
-    """A table that is too wide breaks its words and loses none: ``Co-GNN…`` is no model."""
+    """A table that is too wide breaks its words and loses none: ``Co-GNN…`` is no model.  Numbers stay whole."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
             assert isinstance(table, Table)
             for column in table.columns:
                 column.overflow = "fold"
+                cells = [str(cell) for cell in column.cells]
+                if all(_NUMBER.fullmatch(cell) for cell in cells):
+                    column.width = max(map(len, (*cells, str(column.header)[:6])))
             yield table
 
 
@@ -110,7 +117,7 @@ def show_page(text: str) -> None:
 
 def show_catalogue() -> None:
     """All known datasets."""
-    table = Table("name", "task", "metric", "from", "what it is")
+    table = Table(Column("name", no_wrap=True), "task", Column("metric", overflow="fold"), "from", "what it is")
     for name, entry in ENTRIES.items():
         table.add_row(name, f"{entry.level} {entry.kind}", entry.metric, origin(entry), entry.description)
     Console().print(table)

@@ -264,8 +264,8 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     known = [file.stem for file in RECIPES.glob("*.toml")]
     if name in known:
         return read_toml(RECIPES / f"{name}.toml", "recipe")
-    near = difflib.get_close_matches(name, known, n=1)
-    meant = f"did you mean {near[0]}?" if near else f"give a TOML file, or the name of one in {RECIPES}"
+    near = sorted(file for file in known if file.startswith(name)) or difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {' or '.join(near[:4])}?" if near else f"give a TOML file, or the name of one in {RECIPES}"
     raise ConfigError(f"{path}: no such recipe; {meant}")
 
 

@@ -1,6 +1,7 @@
 """A run: all chosen splits of a dataset, in one folder that can be picked up at any time."""
 
 import json
+import math
 import os
 import sys
 import time
@@ -14,12 +15,13 @@ from lightning_fabric.plugins.environments.lightning import find_free_network_po
 
 from cognn.data.dataset import Dataset
 from cognn.train.build import build_model
-from cognn.train.checkpoint import fingerprint, read_json, write, write_json
+from cognn.train.checkpoint import fingerprint, load_tensors, read_json, write, write_json
 from cognn.train.cluster import launched, leads
 from cognn.train.config import Config, ConfigError, load
 from cognn.train.devices import RANK, first, make_fabric
 from cognn.train.errors import Lost, RunError
 from cognn.train.loop import Epoch, train_split
+from cognn.train.metrics import score
 from cognn.train.minibatches import check, home, tell
 from cognn.train.partitions import kept
 from cognn.train.sources import MEMORY, load_data
@@ -52,7 +54,7 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
     if launch is not None:
         launch.adopt(config.train)
     config.check()
-    parse_numbers("splits", config.data.splits, len(dataset.splits))
+    _scored(dataset, parse_numbers("splits", config.data.splits, len(dataset.splits)))
     check(config.train, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
@@ -60,6 +62,19 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
         build_model(config.model, dataset)
     together = config.train.devices == 1 or launch is not None
     first(make_fabric(config.train) if together else None, lambda: _make(config, out, dataset))
+
+
+def _scored(dataset: Dataset, splits: list[int]) -> None:
+    """Refuse validation items whose score is not defined, such as those of one class: no epoch could be chosen."""
+    task = dataset.task
+    for index in splits:
+        items = dataset.splits[index].val
+        if len(items) and math.isnan(score(task, torch.zeros(len(items), task.num_outputs), dataset.y[items])):
+            raise ConfigError(
+                f"splits: {task.metric} of the {len(items)} validation items of split {index} is not defined (are they"
+                " of one class?), so it can choose no epoch; give other splits (--data-seed, if they are drawn) or"
+                " another --metric"
+            )
 
 
 def _make(config: Config, out: Path, dataset: Dataset) -> None:
@@ -93,6 +108,10 @@ def train(
 
     def prepare() -> list[int]:
         left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
+        for index in set(splits).difference(left):
+            weights = out / f"split-{index}" / "best.safetensors"
+            if weights.exists() and load_tensors(weights)[1]["identity"]["data"] != data:
+                raise RunError(f"{weights}: the dataset has changed since this run; start a new one with --out")
         if left and config.train.partitions:  # once for all splits, and where the user can read how
             kept(dataset, config.train.partitions, home(config, out), data)
         return left
@@ -134,14 +153,17 @@ def _train_split(
         train_split(config, dataset, index, out / f"split-{index}", data, watch)
 
 
+_AGAIN = "remove it and go on with --resume or the same cognn reproduce, which writes it again"
+
+
 def _result(path: Path) -> dict[str, Any]:
     """What a split came to."""
     try:
         result = read_json(path)
     except RunError as error:
-        raise RunError(f"{error}; remove it and go on with --resume, which writes it again") from None
+        raise RunError(f"{error}; {_AGAIN}") from None
     if not isinstance(result, dict) or not {"metric", "train", "val", "test"} <= result.keys():
-        raise RunError(f"{path}: not the result of a split; remove it and go on with --resume, which writes it again")
+        raise RunError(f"{path}: not the result of a split; {_AGAIN}")
     return result
 
 

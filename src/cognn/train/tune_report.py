@@ -85,9 +85,11 @@ def show(result: dict[str, Any]) -> None:
 
     console, options = Console(), list(result["best"][0]["options"])
     title = f"{result['dataset']}, {result['model']}, {result['metric']} of validation"
-    table = Table("trial", "val", *options, title=title, title_justify="left")
-    for trial in result["best"]:
-        table.add_row(str(trial["trial"]), f"{trial['val']:.4f}", *(_short(trial["options"][name]) for name in options))
+    table = Table("trial", *(str(trial["trial"]) for trial in result["best"]), title=title, title_justify="left")
+    table.add_row("val", *(f"{trial['val']:.4f}" for trial in result["best"]))
+    table.add_section()
+    for name in options:  # a row each: there can be more of them than a terminal has room for beside each other
+        table.add_row(name, *(_short(trial["options"][name]) for trial in result["best"]))
     console.print(table)
     if result["importance"]:
         table = Table("option", "share", title="what mattered", title_justify="left")
