@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cognn.train.study import Plan
 
 SHOWN = 10
+BESIDE = 5  # of them in a terminal of 80 columns, a column each
 
 
 def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
@@ -85,11 +86,12 @@ def show(result: dict[str, Any]) -> None:
 
     console, options = Console(), list(result["best"][0]["options"])
     title = f"{result['dataset']}, {result['model']}, {result['metric']} of validation"
-    table = Table("trial", *(str(trial["trial"]) for trial in result["best"]), title=title, title_justify="left")
-    table.add_row("val", *(f"{trial['val']:.4f}" for trial in result["best"]))
+    best = result["best"][:BESIDE]
+    table = Table("trial", *(str(trial["trial"]) for trial in best), title=title, title_justify="left")
+    table.add_row("val", *(f"{trial['val']:.4f}" for trial in best))
     table.add_section()
-    for name in options:  # a row each: there can be more of them than a terminal has room for beside each other
-        table.add_row(name, *(_short(trial["options"][name]) for trial in result["best"]))
+    for name in options:
+        table.add_row(name, *(_short(trial["options"][name]) for trial in best))
     console.print(table)
     if result["importance"]:
         table = Table("option", "share", title="what mattered", title_justify="left")
