@@ -62,7 +62,7 @@ def test_only_what_was_run_on_the_same_splits_is_compared() -> None:
         (["propositions", "--datasets", "cora"], "datasets: propositions has none to choose from; leave"),
         (["kept-edges", "--models", "GCN"], "models: kept-edges has none to choose from; leave"),
         (["runtime", "--splits", "0"], "splits: runtime has none to choose from; leave"),
-        (["ablations", "--models", "frozen"], "models: ablations has no 'frozen'; it has without actions, tuned base"),
+        (["ablations", "--models", "frozen"], "models: ablations has no 'frozen'; it has without actions; tuned base"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(options, message, tmp_path, capsys) -> None:
