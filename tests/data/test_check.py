@@ -86,6 +86,13 @@ def test_leaks(tmp_path: Path) -> None:
     assert any("train and val share 1 items" in line for line in report.problems)
 
 
+def test_parts_of_one_class_have_no_score(tmp_path: Path) -> None:
+    nodes = "id,y,split\n" + "".join(f"{i},{'ab'[i % 2 and i < 8]},{'train' if i < 8 else 'val'}\n" for i in range(12))
+    report = check(tables(tmp_path, nodes + "12,a,test\n13,b,test\n", "source,target\n0,1\n"))
+    told = [line for line in report.warnings if "of one class" in line]
+    assert told == ["split 0: all val items are of one class, their roc_auc is not defined; training refuses that"]
+
+
 def test_a_class_that_is_never_trained_on(tmp_path: Path) -> None:
     nodes = "id,y,split\n" + "".join(
         f"{i},{'ab'[i > 5]},{'train' if i < 4 else ('val', 'test')[i % 2]}\n" for i in range(9)

@@ -224,12 +224,14 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) 
     with pytest.raises(RunError, match="holds a run already; go on with --resume"):
         run.begin(small(), tmp_path, dataset)
     run.train(tmp_path, dataset=dataset)
+    changed = make_dataset("node", "binary")
+    changed.x[0, 0] += 1
+    with pytest.raises(RunError, match=r"best.safetensors: the dataset has changed since this run; start a new one"):
+        run.train(tmp_path, dataset=changed)
     (tmp_path / "split-0" / "result.json").unlink()
     state = tmp_path / "split-0" / "last" / "state.safetensors"
     good = state.read_bytes()
 
-    changed = make_dataset("node", "binary")
-    changed.x[0, 0] += 1
     with pytest.raises(RunError, match="the dataset has changed since this run began"):
         run.train(tmp_path, dataset=changed)
     text = (tmp_path / "config.toml").read_text()
