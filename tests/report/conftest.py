@@ -12,7 +12,7 @@ from cognn.report.collected import Collected, collect
 from cognn.train.fit import Fitted
 from tests.train.conftest import make_dataset
 
-SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "batch_size": 8, "accelerator": "cpu"}
+SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "accelerator": "cpu"}
 ROWS, COLUMNS = 9, 12
 EVIL = ('<img src=x onerror="window.hacked=1">', "</script><script>window.hacked=1</script>", "{{data}} & 'q' \"x\"")
 
@@ -31,7 +31,8 @@ def board_run(tmp_path_factory) -> Collected:
 @pytest.fixture(scope="session")
 def graph_run(tmp_path_factory) -> Collected:
     folder = tmp_path_factory.mktemp("graphs") / "run"
-    return collect(fitted(make_dataset("graph", "multiclass", edges=True), folder, actions="sample"), samples=3)
+    run = fitted(make_dataset("graph", "multiclass", edges=True), folder, actions="sample", batch_size=8)
+    return collect(run, samples=3)
 
 
 @pytest.fixture(scope="session")

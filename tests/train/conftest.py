@@ -24,6 +24,11 @@ def targets(kind: str, count: int, rng: torch.Generator) -> torch.Tensor:
     return torch.randn(count, 2, generator=rng)
 
 
+def batches(level: str) -> dict[str, int]:
+    """Options for several mini-batches in an epoch of graphs; the one graph of a node task is trained on whole."""
+    return {"batch_size": 8} if level == "graph" else {}
+
+
 def make_dataset(level: str, kind: str, edges: bool = False, loops: bool = True) -> Dataset:
     rng = torch.Generator().manual_seed(3)
     sizes = [60] if level == "node" else torch.randint(3, 9, (40,), generator=rng).tolist()

@@ -90,6 +90,16 @@ def test_what_only_baselines_have_is_refused_where_it_would_do_nothing(name: str
     config.check()
 
 
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@pytest.mark.parametrize(("name", "value"), [("step_size", 5), ("gamma", 0.9)])
+def test_steps_are_refused_where_there_are_none(schedule: str, name: str, value: float) -> None:
+    config = from_mapping({"train": {"schedule": schedule, name: value}}, "r.toml")
+    with pytest.raises(ConfigError, match=f"^{name}: is for schedule=step, got {value}; the schedule is {schedule}$"):
+        config.check()
+    config.train.schedule = "step"
+    config.check()
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["data", "model", "train", "x"]),

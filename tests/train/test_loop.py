@@ -16,13 +16,11 @@ from cognn.train.config import Config
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.fit import make_config
 from cognn.train.loop import learning_rate
-from tests.train.conftest import KINDS, make_dataset
+from tests.train.conftest import KINDS, batches, make_dataset
 
 
 def small(**options) -> Config:
-    return make_config(
-        **{"hidden_channels": 8, "num_layers": 2, "epochs": 6, "batch_size": 8, "dataset": "toy", **options}
-    )
+    return make_config(**{"hidden_channels": 8, "num_layers": 2, "epochs": 6, "dataset": "toy", **options})
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -67,7 +65,7 @@ def test_batches_equal_graphs_joined_anew(loops: bool) -> None:
 def test_every_task_trains_and_sums_up(level: str, kind: str, tmp_path) -> None:
     dataset = make_dataset(level, kind, edges=True)
     dataset.y[0] = -1 if kind == "multiclass" else float("nan")  # an item without a target
-    config = small()
+    config = small(**batches(level))
     run.begin(config, tmp_path, dataset)
     summary = run.train(tmp_path, dataset=dataset)
     assert summary["metric"] == KINDS[kind][0]
@@ -127,7 +125,7 @@ def test_early_stopping_and_evaluation_every_few_epochs(tmp_path) -> None:
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, tmp_path, monkeypatch) -> None:
-    dataset, config = make_dataset(level, kind), small(epochs=12, splits="0", schedule="cosine")
+    dataset, config = make_dataset(level, kind), small(epochs=12, splits="0", schedule="cosine", **batches(level))
     whole = tmp_path / "whole"
     run.begin(config, whole, dataset)
     run.train(whole, dataset=dataset)
@@ -159,7 +157,7 @@ def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, 
 
 
 def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
-    dataset, config = make_dataset("graph", "binary"), small(epochs=400, splits="0")
+    dataset, config = make_dataset("graph", "binary"), small(epochs=400, splits="0", batch_size=8)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         run.begin(config, folder, dataset)
@@ -296,7 +294,7 @@ def test_bad_splits(text: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_precisions_train_and_score(level: str, kind: str, precision: str, tmp_path) -> None:
     dataset = make_dataset(level, kind, edges=True)
-    run.begin(small(epochs=2, splits="0", precision=precision), tmp_path, dataset)
+    run.begin(small(epochs=2, splits="0", precision=precision, **batches(level)), tmp_path, dataset)
     assert math.isfinite(run.train(tmp_path, dataset=dataset)["val"]["mean"])
 
 

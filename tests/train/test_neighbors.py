@@ -95,7 +95,7 @@ def test_a_run_that_stops_ends_as_if_it_had_not(tmp_path, monkeypatch, caplog) -
     caplog.set_level(logging.INFO, "cognn")
     dataset = make_dataset("node", "multiclass", edges=True)
     dataset.x = torch.nn.functional.one_hot(dataset.y, 4).float()
-    config = small(epochs=15, splits="0", lr=0.01, neighbors="all,3")
+    config = small(epochs=15, splits="0", lr=0.01, neighbors="all,3", batch_size=8)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         run.begin(config, folder, dataset)

@@ -9,7 +9,7 @@ from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig
 from cognn.train.items import Items
 from tests.train.conftest import make_dataset
 
-TINY = {"hidden_channels": 8, "num_layers": 2, "batch_size": 8, "splits": "0"}
+TINY = {"hidden_channels": 8, "num_layers": 2, "splits": "0"}
 
 
 def test_frozen_actions_stay_as_they_were_drawn_and_the_rest_learns(tmp_path) -> None:
@@ -39,15 +39,18 @@ def test_a_price_on_edges_makes_nodes_keep_fewer(tmp_path) -> None:
 @pytest.mark.parametrize("model", ["cognn", "gat"])
 def test_dropped_edges_change_what_is_learned_but_not_how_it_is_scored(model: str, tmp_path) -> None:
     dataset = make_dataset("graph", "multiclass", edges=True)
-    runs = [fit(dataset, out=tmp_path / str(p), epochs=2, model=model, drop_edge=p, **TINY) for p in (0.0, 0.5)]
+    options = {**TINY, "epochs": 2, "model": model, "batch_size": 8}
+    runs = [fit(dataset, out=tmp_path / str(p), drop_edge=p, **options) for p in (0.0, 0.5)]
     weights = [run.model(0).state_dict() for run in runs]
     assert any(not torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
 
 
 def test_options_for_actions_are_refused_without_actions() -> None:
-    for wrong in ({"edge_price": 1.0}, {"freeze_actions": True}):
-        with pytest.raises(ConfigError, match="this one has no actions"):
-            Config(model=ModelConfig(action="none"), train=TrainConfig(**wrong)).check()
+    for name, value in {"edge_price": 1.0, "freeze_actions": True, "actions": "sample", "samples": 4}.items():
+        for model in (ModelConfig(action="none"), ModelConfig(model="gcn")):
+            with pytest.raises(ConfigError, match=f"^{name}: is for a model whose nodes act; this one has no actions"):
+                Config(model=model, train=TrainConfig(**{name: value})).check()
+        Config(train=TrainConfig(**{name: value})).check()
     with pytest.raises(ConfigError, match=r"drop_edge: expected 0 or more and below 1, got 1\.0"):
         Config(train=TrainConfig(drop_edge=1.0)).check()
 

@@ -239,6 +239,10 @@ def test_what_does_not_go_with_the_data_is_refused(tmp_path) -> None:
             run.begin(small(**{name: value}), tmp_path, make_dataset("graph", "binary"))
     with pytest.raises(ConfigError, match="partitions: the graph has 60 nodes, got 61"):
         run.begin(small(partitions=61), tmp_path, make_dataset("node", "binary"))
+    with pytest.raises(ConfigError, match="batch_size: got 7, but a node task trains on its whole graph; leave it out"):
+        run.begin(small(batch_size=7), tmp_path, make_dataset("node", "binary"))
+    with pytest.raises(ConfigError, match="pool: is for graph tasks, got sum"):
+        run.begin(small(pool="sum"), tmp_path, make_dataset("node", "binary"))
     assert not (tmp_path / "config.toml").exists()
 
 

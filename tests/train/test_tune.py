@@ -30,7 +30,7 @@ from cognn.train.tune import hide_test, tune
 def options(folder: Path, space: str = 'lr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 8]', **more) -> TuneOptions:
     path = folder.with_suffix(".space.toml")
     path.write_text(space)
-    train = {"epochs": 8, "batch_size": 8} | more.pop("train", {})
+    train = {"epochs": 8} | more.pop("train", {})
     model = ModelConfig(
         num_layers=2, action_layers=2, action_channels=4, env="sum", action="mean", tau0=0.2, dropout=0.1
     )

@@ -209,6 +209,9 @@ class Config:
             raise ConfigError(
                 f"partitions_per_batch: expected 1 to partitions={t.partitions}, got {t.partitions_per_batch}"
             )
+        for name in ("step_size", "gamma") if t.schedule != "step" else ():
+            if (value := getattr(t, name)) != getattr(TrainConfig, name):
+                raise ConfigError(f"{name}: is for schedule=step, got {value}; the schedule is {t.schedule}")
         if not t.lr > 0:
             raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
         for name, value in (("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
@@ -216,8 +219,10 @@ class Config:
                 raise ConfigError(f"{name}: expected a finite number, got {value}")
         if not 0 <= t.drop_edge < 1:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
-        if (t.edge_price or t.freeze_actions) and (m.model != "cognn" or m.action == "none"):
-            raise ConfigError("edge_price, freeze_actions: are for a model whose nodes act; this one has no actions")
+        for name in ("edge_price", "freeze_actions", "actions", "samples"):
+            given = getattr(t, name) != getattr(TrainConfig, name)
+            if given and (m.model != "cognn" or m.action == "none"):
+                raise ConfigError(f"{name}: is for a model whose nodes act; this one has no actions, leave it out")
         if (t.compile or t.checkpoint) and m.model not in ("cognn", "sumgnn", "meangnn"):
             raise ConfigError(f"compile, checkpoint: are for cognn, sumgnn and meangnn; the model is {m.model}")
         for name, value in (("dropout", m.dropout), ("input_dropout", m.input_dropout)):

@@ -28,7 +28,7 @@ def minibatches(
         fabric: Of all processes.
     """
     t = config.train
-    check(t, dataset)
+    check(config, dataset)
     if t.partitions:
         found = kept(dataset, t.partitions, home(config, folder), data, fabric)
         return Partitions(dataset, found.part, t.partitions_per_batch, t.halo)
@@ -41,16 +41,24 @@ def home(config: Config, folder: Path) -> Path:
     return store if is_store(store) and os.access(store, os.W_OK) else folder
 
 
-def check(config: TrainConfig, dataset: Dataset) -> None:
-    """Refuse what does not go with the dataset."""
-    name = "partitions" if config.partitions else "neighbors" if config.neighbors else ""
+def check(config: Config, dataset: Dataset) -> None:
+    """Refuse what does not go with the dataset, or would do nothing there."""
+    t = config.train
+    name = "partitions" if t.partitions else "neighbors" if t.neighbors else ""
     if dataset.task.level == "graph":
         if name:
             raise ConfigError(f"{name}: is for node tasks; graph tasks have batch_size")
         return
-    if config.partitions > dataset.num_nodes:
-        raise ConfigError(f"partitions: the graph has {dataset.num_nodes} nodes, got {config.partitions}")
-    if config.devices > 1 and not name:
+    if config.model.pool != ModelConfig.pool:
+        raise ConfigError(f"pool: is for graph tasks, got {config.model.pool}; {dataset.name} has targets of nodes")
+    if t.batch_size != TrainConfig.batch_size and not t.neighbors:
+        raise ConfigError(
+            f"batch_size: got {t.batch_size}, but a node task trains on its whole graph; leave it out, or give"
+            " neighbors to draw around so many nodes at a time, or partitions"
+        )
+    if t.partitions > dataset.num_nodes:
+        raise ConfigError(f"partitions: the graph has {dataset.num_nodes} nodes, got {t.partitions}")
+    if t.devices > 1 and not name:
         raise ConfigError(
             "devices: a node task is one whole graph; share it out with partitions or neighbors, or use devices=1"
         )

@@ -55,7 +55,7 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
         launch.adopt(config.train)
     config.check()
     _scored(dataset, parse_numbers("splits", config.data.splits, len(dataset.splits)))
-    check(config.train, dataset)
+    check(config, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
     with torch.device("meta"):  # a name that the network refuses must not leave a folder that blocks the next try

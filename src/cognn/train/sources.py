@@ -16,7 +16,8 @@ _USED: dict[str, set[str]] = {
     "a .graphml": {f.name for f in fields(DataConfig)} - {"encoding", "edges", "graphs"},
     "an .npz": _DRAWN | {"directed"},
     "a store": set(),
-    "a known dataset": {"data_seed", "encoding"},
+    "a generated dataset": {"data_seed", "encoding"},
+    "a published dataset": {"encoding"},
     "PyG data": _DRAWN,
     "a Dataset": set(),
 }
@@ -40,8 +41,8 @@ def load_data(config: DataConfig) -> Dataset:
     from cognn.data.registry import entry
     from cognn.data.registry import load as load_known
 
-    entry(config.dataset)  # a name that nobody knows is refused first
-    _refuse_useless(config, "a known dataset")
+    known = entry(config.dataset)  # a name that nobody knows is refused first
+    _refuse_useless(config, "a generated dataset" if known.generated else "a published dataset")
     if config.encoding == "none":
         return load_known(config.dataset, config.data_seed)
     if config.dataset != "peptides-func":
