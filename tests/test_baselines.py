@@ -171,11 +171,15 @@ def test_actions_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("gcn", {"env": "gcn"}, "env: the baseline 'gcn' has no such option, got 'gcn'; leave it 'mean'"),
+        (
+            "gcn",
+            {"env": "gcn"},
+            "env: the baseline 'gcn' has no such option, got 'gcn'; leave it out, or take a recipe without it",
+        ),
         ("gat", {"action_layers": 3}, "action_layers: the baseline 'gat' has no such option"),
         ("sumgnn", {"temperature": "0.5"}, "temperature: the baseline 'sumgnn' has no such option"),
         ("meangnn", {"mean_over": "all"}, "mean_over: the baseline 'meangnn' has no such option"),
-        ("meangnn", {"heads": 2}, "heads: the baseline 'meangnn' has no such option, got 2; leave it 1"),
+        ("meangnn", {"heads": 2}, "heads: the baseline 'meangnn' has no such option, got 2; leave it out"),
         ("gcn", {"heads": 2}, "heads: 'gcn' has no attention heads, got 2; only gat, gat-sep, gt, gt-sep have"),
         ("gt", {"heads": 3}, "heads: expected a divisor of hidden_channels=8, got 3"),
         ("gin", {"norm_first": False}, "norm_first: the baseline 'gin' normalises first"),
@@ -184,7 +188,7 @@ def test_actions_are_refused(name: str) -> None:
         ("gcnii", {"alpha": 1.5}, "alpha: expected 0 <= alpha <= 1, got 1.5"),
         ("gcnii", {"theta": 0.0}, "theta: expected a number above 0, got 0.0"),
         ("gcn", {"alpha": 0.5}, "alpha, theta: are of 'gcnii', got 0.5 and 0.5; leave them out for 'gcn'"),
-        ("meangnn", {"theta": 1.0}, "theta: the baseline 'meangnn' has no such option, got 1.0; leave it 0.5"),
+        ("meangnn", {"theta": 1.0}, "theta: the baseline 'meangnn' has no such option, got 1.0; leave it out"),
         ("sage", {"dropout": 1.0}, "dropout: expected 0 <= dropout < 1"),
         ("sage", {"act": "swish"}, "act: expected one of 'gelu'"),
         ("sage", {"norm": "group"}, "norm: expected one of 'layer'"),

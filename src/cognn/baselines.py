@@ -222,7 +222,8 @@ def _check_config(name: str, config: "ModelConfig", is_base: bool) -> None:
         value = getattr(config, option.name)
         if option.name in unused and value != option.default:
             raise ValueError(
-                f"{option.name}: the baseline {name!r} has no such option, got {value!r}; leave it {option.default!r}"
+                f"{option.name}: the baseline {name!r} has no such option, got {value!r}; leave it out, or take a"
+                " recipe without it"
             )
     if not is_base and not config.norm_first:
         raise ValueError(f"norm_first: the baseline {name!r} normalises first; for the other order use model=cognn")
