@@ -13,10 +13,10 @@ from cognn import Graph
 from cognn.cli import main
 from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset, Task
-from cognn.experiments import EXPERIMENTS, experiment, recipes
+from cognn.experiments import EXPERIMENTS, experiment, grid, recipes
 from cognn.experiments.lab import Cell, Lab, Plan
 from cognn.experiments.record import BUDGETS, Budget, alone, summarise
-from cognn.experiments.tables import document, fill, write_document
+from cognn.experiments.tables import ADDED, document, fill, write_document
 from cognn.experiments.verdict import Published
 from cognn.train.build import build_model
 from cognn.train.config import ConfigError
@@ -99,7 +99,7 @@ def test_a_scheduler_that_stops_a_campaign_between_two_runs_gets_the_table(
 def test_runs_by_another_recipe_leave_the_record_and_other_cells_stay(tmp_path: Path) -> None:
     work = lab(tmp_path)
     work.train(cell())
-    other = Cell("cycles", "MeanGNN", make_config(**OPTIONS, action="none"), None, 1)
+    other = Cell("cycles", "MeanGNN", make_config(**{**OPTIONS, "action": "none", "samples": 0}), None, 1)
     work.train(other)
     with pytest.raises(RunError, match="was begun with another recipe; move it away"):
         lab(tmp_path).train(cell(lr=0.5))
@@ -108,6 +108,29 @@ def test_runs_by_another_recipe_leave_the_record_and_other_cells_stay(tmp_path: 
     changed.train(cell(lr=0.5))
     models = [(run["model"], run["config"]["train"]["lr"]) for run in changed.runs]
     assert models == [("Co-GNN(sum, mean)", 0.5), ("Co-GNN(sum, mean)", 0.5), ("MeanGNN", 0.003)]
+
+
+def test_a_run_keeps_the_versions_it_was_made_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = lab(tmp_path, Plan(seeds=1)).train(cell())[0]
+    later = {"versions": before["versions"] | {"torch": "99.0"}, "hardware": "another machine"}
+    for module in ("cognn.train.loop", "cognn.experiments.lab"):
+        monkeypatch.setattr(f"{module}.origin", lambda: later)
+    first, second = lab(tmp_path).train(cell())
+    assert (first["versions"], first["hardware"]) == (before["versions"], before["hardware"])
+    assert (second["versions"], second["hardware"]) == (later["versions"], later["hardware"])
+
+
+def test_a_table_that_is_stopped_compares_all_the_runs_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = {"Co-GNN(sum, mean)": make_config(**OPTIONS)}
+    configs["MeanGNN"] = make_config(**{**OPTIONS, "action": "none", "samples": 0})
+    monkeypatch.setattr(grid, "recipe", lambda name, dataset, model: configs[model])
+    names = [*configs, "SumGNN"]  # which has no recipe here: the table ends there as if it were killed
+    for seeds in (1, 2):
+        work = lab(tmp_path, Plan(seeds=seeds))
+        with pytest.raises(KeyError, match="SumGNN"):
+            grid.run_table(work, ["cycles"], names, {}, seeds=2)
+        (row,) = json.loads(work.record.read_text())["facts"][ADDED]
+        assert (row["ours (model)"], row["theirs (base)"], row["splits"]) == ("Co-GNN(sum, mean)", "MeanGNN", seeds)
 
 
 def test_the_rows_of_a_dataset_stand_together_however_late_they_were_run(tmp_path: Path) -> None:

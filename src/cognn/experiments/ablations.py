@@ -107,6 +107,8 @@ def run(lab: Lab) -> None:
         lab.scores(rows, ("test",), ours[0]["metric"], dataset)
         lab.facts[f"{dataset}: how the actions are scored"] = _scoring(trained)
         share = f"They keep {kept['argmax']:.1%} of the edges, over all layers, and {kept['sample']:.1%} when drawn."
+        if RANDOM in runs:
+            share += f" Random dropping leaves {1 - runs[RANDOM][0]['config']['train']['drop_edge']:.1%}."
         lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"
         lab.write()
 
@@ -135,7 +137,7 @@ def _rate(lab: Lab, cell: Cell, kept: float) -> float:
     """Random dropping takes away as many edges as the actions do when drawn.
 
     Splits and seeds that come later take the rate of the first, in the record or only begun, for theirs would be
-    another one by a hair.
+    another one; the record says both.
     """
     if earlier := lab.known(cell, but="drop_edge"):
         return float(earlier[0]["config"]["train"]["drop_edge"])

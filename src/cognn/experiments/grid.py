@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from cognn.data.errors import DataError
 from cognn.experiments.lab import Cell, Lab
-from cognn.experiments.paired import added
 from cognn.experiments.published import Table
 from cognn.experiments.recipes import recipe
 from cognn.experiments.record import summarise
@@ -17,6 +16,7 @@ def run_table(lab: Lab, datasets: Iterable[str], models: Iterable[str], publishe
     A dataset that is not to be had does not keep the others from it: it is named in the end.
     """
     names, missing = lab.chosen(models, "models"), []
+    lab.facts.setdefault(ADDED, [])  # which the record keeps up with its runs
     for dataset in lab.chosen(datasets, "datasets"):
         try:
             for model in names:
@@ -26,7 +26,6 @@ def run_table(lab: Lab, datasets: Iterable[str], models: Iterable[str], publishe
             missing.append(str(error))
             continue
         draw(lab, dataset)
-        lab.facts[ADDED] = added(lab.runs)
         lab.write()
     if missing:
         raise DataError("; ".join(missing))

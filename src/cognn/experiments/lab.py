@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cognn.data.dataset import Dataset
-from cognn.experiments import provenance
+from cognn.experiments.paired import added
 from cognn.experiments.recipes import slug
 from cognn.experiments.record import Budget, command, options_of, read_record, recipe_of, stem, summarise
-from cognn.experiments.tables import units
+from cognn.experiments.tables import ADDED, units
 from cognn.experiments.verdict import Published
 from cognn.train.checkpoint import write
 from cognn.train.config import Config, ConfigError, DataConfig
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, open_run
+from cognn.train.provenance import origin
 from cognn.train.run import Report, begin, parse_numbers, run_config, train
 from cognn.train.sources import load_data
 
@@ -225,12 +226,13 @@ class Lab:
             "threads": result.get("threads"),
             "paper": None if cell.paper is None else asdict(cell.paper),
             "config": options_of(config),
-            **self._origin,
+            # A run that was made before tells its own; one of an early version of cognn could not yet.
+            **{key: result.get(key, now) for key, now in self._origin.items()},
         }
 
     @cached_property
     def _origin(self) -> dict[str, Any]:
-        return {"versions": provenance.versions(), "hardware": provenance.hardware()}
+        return origin()
 
     def _enter(self, cell: Cell, config: Config, entries: list[dict[str, Any]]) -> None:
         """Runs of this cell by the same recipe stay; those by another one are no longer of this table."""
@@ -267,6 +269,8 @@ class Lab:
 
     def write(self) -> None:
         """Write the record as it stands: a machine may stop at any time."""
+        if ADDED in self.facts:
+            self.facts[ADDED] = added(self.runs)
         head: dict[str, Any] = {
             "experiment": self.name,
             "budget": self.budget,

@@ -220,9 +220,9 @@ class Config:
         if not 0 <= t.drop_edge < 1:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
         for name in ("edge_price", "freeze_actions", "actions", "samples"):
-            given = getattr(t, name) != getattr(TrainConfig, name)
-            if given and (m.model != "cognn" or m.action == "none"):
-                raise ConfigError(f"{name}: is for a model whose nodes act; this one has no actions, leave it out")
+            default = getattr(TrainConfig, name)
+            if getattr(t, name) != default and (m.model != "cognn" or m.action == "none"):
+                raise ConfigError(f"{name}: is for a model whose nodes act, and here none do; leave it at {default}")
         if (t.compile or t.checkpoint) and m.model not in ("cognn", "sumgnn", "meangnn"):
             raise ConfigError(f"compile, checkpoint: are for cognn, sumgnn and meangnn; the model is {m.model}")
         for name, value in (("dropout", m.dropout), ("input_dropout", m.input_dropout)):

@@ -31,6 +31,7 @@ from cognn.train.devices import agreed, gathered, make_fabric, sum_gradients, su
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.items import Items, outputs, thinned
 from cognn.train.minibatches import minibatches
+from cognn.train.provenance import origin
 
 CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
 _REMEDY = "; lower lr or set clip"
@@ -174,6 +175,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         "seconds": round(progress["seconds"], 2),
         "parameters": num_parameters(model),
         "threads": torch.get_num_threads(),
+        **origin(),
     }
     if fabric.is_global_zero:
         facts = {"identity": identity, "epoch": progress["best_epoch"], "scores": progress["scores"]}

@@ -3,14 +3,27 @@
 import os
 import platform
 import re
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+
+
+def origin() -> dict[str, Any]:
+    """What goes beside every number."""
+    return {"versions": versions(), "hardware": hardware()}
 
 
 def versions() -> dict[str, str]:
     """Versions of what computes."""
-    packages = {name: version(name) for name in ("cognn", "torch", "torch_geometric")}
+    packages = {name: _version(name) for name in ("cognn", "torch", "torch_geometric")}
     return {"python": platform.python_version(), **packages}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # on the path, but not installed
+        return "unknown"
 
 
 def hardware() -> str:
