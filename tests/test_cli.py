@@ -67,8 +67,13 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["train", "cycles", "--env"], "Missing value for argument '--env'"),
         (["train", "cycles", "more"], "Unrecognized options: more; `cognn train --help` lists the options"),
         (["evaluate"], "Missing from cognn evaluate"),
-        (["train", "cycles", "--target", "y"], "target: means nothing for a generated dataset"),
-        (["train", "cora", "--data-seed", "1"], "data_seed: means nothing for a published dataset"),
+        (["train", "cycles", "--target", "y"], "target: means nothing for a known dataset"),
+        (["train", "cycles", "--data-seed", "1"], "data_seed: means nothing for a known dataset"),
+        (["train", "cycles", "--seed", "99999999999999999999"], "seed: expected less than 2**62"),
+        (["train", "cycles", "--splits", "\u00b2"], "splits: expected numbers such as 0, 0-9 or 0,2,5"),
+        (["data", "check", "nodes.csv", "--edges", "e.csv", "--encoding", "laplacian"], "encoding: means nothing for"),
+        (["data", "check", "x.npz", "--target", "y", "--directed"], "target: means nothing for an .npz"),
+        (["train", "cora", "--data-seed", "1"], "data_seed: means nothing for a known dataset"),
         (["train", "cora", "--gamma", "0.9"], "gamma: is for schedule=step, got 0.9; the schedule is constant"),
         (["train", "x.npz", "--target", "y", "--directed"], "target: means nothing for an .npz"),
         (["train", "nodes.csv", "--edges", "e.csv", "--encoding", "laplacian"], "encoding: means nothing for tables"),
@@ -129,6 +134,9 @@ def test_what_takes_long_is_told_unless_quiet(monkeypatch: pytest.MonkeyPatch, c
 def test_predict_refuses_what_does_not_fit_together(tmp_path: Path, capsys) -> None:
     assert main(["train", *tables(tmp_path), *SIZES, "--out", "run"]) == 0
     assert main(["train", "cycles", *SIZES, "--out", "known"]) == 0
+    assert main(["train", *tables(tmp_path), *SIZES, "--model", "gcn", "--out", "plain"]) == 0
+    assert main(["evaluate", "plain", "--samples", "4"]) == 2
+    assert "samples: the nodes of this run do not act" in capsys.readouterr().err
     pl.read_csv("nodes.csv").with_columns(size=pl.lit(2.5)).write_csv("other.csv")
     for words, message in (
         (["run", "--edges", "edges.parquet"], "edges: goes with a new graph; give its node table too"),
@@ -137,6 +145,9 @@ def test_predict_refuses_what_does_not_fit_together(tmp_path: Path, capsys) -> N
         (["run", "other.npz"], "other.npz: the model was trained on tables or GraphML"),
         (["run", "--split", "3"], "split: this run trained 0, got 3"),
         (["run", "--samples", "-1"], "samples: expected 0 or more, got -1"),
+        (["run", "--memory", "nan"], "memory: expected gigabytes above 0, got nan"),
+        (["run", "other.csv", "--edges", "edges.parquet", "--graphs", "g.csv"], "graphs: is for runs on whole graphs"),
+        (["plain", "--actions"], "actions: the nodes of this run do not act; leave it out"),
         (["known", "--actions"], "actions: graph tasks have many nodes per prediction"),
         (["known", "nodes.csv", "--edges", "edges.parquet"], "known: trained on a known dataset"),
     ):

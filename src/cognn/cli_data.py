@@ -61,6 +61,9 @@ def data_check(arguments: list[str]) -> int:
     options = parse(_Check, arguments, "cognn data check", _Check("", default))
     options.data.dataset = options.path
     from cognn.report.terminal import show_check
+    from cognn.train.sources import check_options
+
+    check_options(options.data)
 
     return show_check(options.data)
 

@@ -8,7 +8,7 @@ from torch_geometric.data import Batch, Data
 
 from cognn.data.dataset import Split
 from cognn.data.errors import DataError
-from cognn.data.files import from_pyg, load_files
+from cognn.data.files import from_pyg, load_files, load_with_schema
 from cognn.train.config import DataConfig
 from tests.data.own import arrays, refused, save
 
@@ -29,6 +29,16 @@ def test_npz(tmp_path: Path) -> None:
     assert data.task.kind == "binary"
     assert data.y[2].isnan()
     assert data.splits[0].test.tolist() == []
+
+
+def test_negative_amounts_are_no_missing_classes(tmp_path: Path) -> None:
+    y = np.arange(12) - 6
+    config = save(tmp_path, y=y)
+    config.task = "regression"
+    assert load_files(config).y.flatten().tolist() == y.tolist()
+    tensors = {name: torch.from_numpy(value) for name, value in arrays(y=y).items()}
+    assert from_pyg(Data(**tensors), task="regression").y.flatten().tolist() == y.tolist()
+    assert int((from_pyg(Data(**tensors)).y == -1).sum()) == 6
 
 
 def test_npz_graphs(tmp_path: Path) -> None:
@@ -78,6 +88,10 @@ def test_graphml(tmp_path: Path) -> None:
     assert (data.task.kind, data.x.shape, data.num_edges, data.edge_dim) == ("multiclass", (12, 4), 24, 1)
     nx.write_graphml(graph.to_directed(), path)
     assert load_files(DataConfig(dataset=path)).num_edges == 24
+    with pytest.raises(
+        DataError, match=r"its edges are directed, those that .* learned from are undirected"
+    ):
+        load_with_schema(data.schema, path)
     Path(path).write_text('<!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>')
     refused(DataConfig(dataset=path), "g.graphml", "document type")
     Path(path).write_bytes('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE x><graphml/>'.encode("utf-16"))

@@ -8,7 +8,7 @@ from rich.console import Console
 from cognn.data.check import check
 from cognn.data.errors import DataError
 from cognn.train.config import DataConfig
-from tests.data.own import EDGES, NODES, arrays, tables
+from tests.data.own import EDGES, GRAPH_EDGES, GRAPH_NODES, NODES, arrays, tables
 
 
 def test_a_sound_folder(tmp_path: Path) -> None:
@@ -91,6 +91,19 @@ def test_parts_of_one_class_have_no_score(tmp_path: Path) -> None:
     report = check(tables(tmp_path, nodes + "12,a,test\n13,b,test\n", "source,target\n0,1\n"))
     told = [line for line in report.warnings if "of one class" in line]
     assert told == ["split 0: all val items are of one class, their roc_auc is not defined; training refuses that"]
+
+
+def test_labels_that_are_the_same_everywhere_have_no_score(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i % 2},{i // 2 % 2 if i < 8 else 1},{'train' if i < 8 else 'val'}\n" for i in range(12))
+    nodes = "id,a,b,split\n" + rows.replace("8,0", "8,1").replace("10,0", "10,1")
+    report = check(tables(tmp_path, nodes, "source,target\n0,1\n", target="a,b", task="multilabel"))
+    assert any("their average_precision is not defined; training refuses that" in line for line in report.warnings)
+
+
+def test_columns_of_the_graphs_that_are_not_used_are_named(tmp_path: Path) -> None:
+    graphs = "graph,y,heat\n" + "".join(f"g{i},{'ab'[i % 2]},{i}\n" for i in range(6))
+    report = check(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES, graphs))
+    assert any("graphs.csv: 'heat' is not used" in line for line in report.warnings)
 
 
 def test_a_class_that_is_never_trained_on(tmp_path: Path) -> None:

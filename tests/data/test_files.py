@@ -84,6 +84,16 @@ def test_usual_and_chosen_names(tmp_path: Path) -> None:
     refused(tables(tmp_path, "a,y\n1,2\n"), "--id-column", "'a'")
 
 
+def test_two_columns_that_could_be_the_target_are_asked_for(tmp_path: Path) -> None:
+    config = tables(tmp_path, "id,x,y,label\n" + "".join(f"{i},{i},{i / 2},{i % 2}\n" for i in range(9)), EDGES[:0])
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    refused(config, "nodes.csv", "'label'", "'y'", "--target")
+    config.ignore = "y"
+    assert load_files(config).task.kind == "binary"
+    config.ignore, config.target = "", "label"
+    assert load_files(config).x.shape == (9, 2)
+
+
 def test_directedness_is_asked_for(tmp_path: Path) -> None:
     refused(tables(tmp_path, directed=None), "edges.csv", "--undirected")
     np.savez(tmp_path / "g.npz", **arrays())
@@ -264,6 +274,8 @@ def test_files_that_are_not_there_or_something_else(tmp_path: Path) -> None:
     config = tables(tmp_path)
     (tmp_path / "nodes.csv").write_bytes(b"\x1f\x8b\x08\x00")
     refused(config, "compressed")
+    (tmp_path / "nodes.csv").write_text("x^2,id,y\n1,n1,0\n")  # polars would unpack it
+    refused(config, "compressed", "or its first column is named x^")
     (tmp_path / "nodes.csv").write_bytes(b"id,y\n\xff\xfe,1\n")
     refused(config, "nodes.csv", "UTF-8")
     (tmp_path / "nodes.csv").unlink()
@@ -284,6 +296,7 @@ def test_graph_table(tmp_path: Path) -> None:
     assert [graph.num_edges for graph in data.graphs] == [6] * 6
     assert data.graphs[3].edge_index.tolist() == [[0, 1, 2, 1, 2, 3], [1, 2, 3, 0, 1, 2]]
     assert (data.x[:, 0].diff() > 0).all()  # nodes moved to their graphs
+    refused(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES, graphs, categorical="split"), "categorical: no column 'split'")
     refused(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES, graphs + "g7,a,train\n"), "graphs.csv", "row 7", "no nodes")
     refused(tables(tmp_path, GRAPH_NODES + "9,g8,1\n", GRAPH_EDGES, graphs), "nodes.csv", "row 25", "'g8'")
     refused(tables(tmp_path, GRAPH_NODES, GRAPH_EDGES + "0,3,\n", graphs), "edges.csv", "row 19")

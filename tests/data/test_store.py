@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from hypothesis import strategies as st
 from cognn import Graph
 from cognn.cli import main
 from cognn.data.build import from_dataset, from_files
+from cognn.data.check import check
+from cognn.data.dataset import Split
 from cognn.data.errors import DataError
 from cognn.data.external import ExternalSort
 from cognn.data.files import load_files
@@ -101,6 +104,25 @@ def test_a_store_gives_its_dataset_back(tmp_path, store) -> None:
     for split, original in zip(back.splits, dataset.splits, strict=True):
         for part in ("train", "val", "test"):
             assert torch.equal(getattr(split, part), getattr(original, part).sort().values)
+
+
+def test_items_in_two_parts_stay_in_both(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    a, b = torch.arange(20), torch.arange(10, 40)
+    dataset.splits = [Split(a, b, b), Split(a, b, torch.arange(5)), Split(a, a, a)]
+    back = from_dataset(dataset, tmp_path / "store").dataset()
+    for split, original in zip(back.splits, dataset.splits, strict=True):
+        assert [part.tolist() for part in vars(split).values()] == [part.tolist() for part in vars(original).values()]
+
+
+def test_a_check_says_what_cannot_be_trained_on(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    assert check(from_dataset(dataset, tmp_path / "good").path).ok
+    dataset.splits = [replace(dataset.splits[0], val=torch.arange(0))]
+    report = check(from_dataset(dataset, tmp_path / "no-val").path)
+    assert report.problems == ["split 0: has no labelled val items; build it again with some"]
+    dataset.splits = []
+    assert "no split to train on" in check(from_dataset(dataset, tmp_path / "no-split").path).problems[0]
 
 
 @pytest.mark.parametrize("kind", ["npy", "list", "table"])

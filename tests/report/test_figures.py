@@ -42,6 +42,19 @@ def test_heat_map_writes_numbers_and_leaves_gaps() -> None:
         figures.heat_map([[1, 2]], ["a", "b"], ["c"])
 
 
+def test_dollars_in_names_are_no_formula(tmp_path) -> None:
+    names, title = ["$_$", "$10-$20", r"a\$", "$"], "$^$.csv"
+    drawn = [
+        figures.kept_ratio({name: [0.5] for name in names}, title),
+        figures.heat_map(np.ones((4, 4)), names, names, title),
+        figures.beside({name: [(0.5, 0.1)] * 4 for name in names}, names, "score", title),
+    ]
+    for number, figure in enumerate(drawn):
+        (path,) = figures.save(figure, tmp_path / str(number), ("svg",))
+        for text in (*names, title):
+            assert f">{text}</text>" in path.read_text(encoding="utf-8")
+
+
 def test_minesweeper_greys_out_who_cannot_reach_the_cell(board_run) -> None:
     node, hops = 40, 3
     figure = figures.minesweeper(board_run.board, board_run.trace, node, layers=[0, 2], hops=hops)

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from cognn.data.dataset import Task
 from cognn.data.minesweeper_board import minesweeper_board
+from cognn.graph import Graph
 from cognn.report.board import SHOWN, board_of
 from cognn.report.features import STANDING_OUT, features
 from cognn.report.outcomes import at_most, classes, correctness, output_names, parts, shown_values
@@ -51,6 +53,15 @@ def test_a_regression_is_judged_by_the_median_error() -> None:
     assert np.all(np.diff(found.codes[:3]) > 0)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "first"), [(2001, 2011, "2001 to "), (0, 8, "0 to 2"), (1e6, 1e6 + 4, "1000000 to 1000001")]
+)
+def test_quarters_of_a_narrow_range_have_different_names(low: float, high: float, first: str) -> None:
+    found = classes(dataset_with("regression", torch.linspace(low, high, 41).reshape(-1, 1)))
+    assert len(set(found.names)) == len(found.names) == 4
+    assert found.names[0].startswith(first)
+
+
 def test_the_smallest_of_many_groups_are_put_together() -> None:
     codes = np.array([0, 0, 1, 2, 2, 2, 3, -1])
     some = at_most(Grouping("class", codes, list("abcd")), most=3)
@@ -79,6 +90,25 @@ def test_a_board_lies_where_its_cells_touch(rows: int, columns: int) -> None:
     for text, count in zip(shown, around, strict=True):
         assert text in ("?", f"{int(count)}", "5+" if count >= 5 else "")
     assert board_of(make_dataset("node", "binary")) is None
+
+
+def test_what_is_only_called_minesweeper_is_no_board() -> None:
+    other = make_dataset("node", "binary")
+    other.name, other.x = "minesweeper", torch.randn(60, 7)
+    assert board_of(other) is None
+    other.x = torch.eye(7)[torch.arange(60) % 7]
+    other.graphs = [Graph(torch.tensor([[1, 2], [2, 1]]), 60)]  # nothing touches the first cell
+    assert board_of(other) is None
+
+    board = minesweeper_board(4, 5)
+    cells = board.graphs[0].edge_index
+    for edges in (cells[:, 1:], torch.cat([cells, torch.tensor([[7], [19]])], 1), torch.cat([cells[:, 1:2], cells], 1)):
+        board.graphs = [Graph(edges, 20)]
+        assert board_of(board) is None
+    board.graphs, board.y = [Graph(cells, 20)], torch.zeros(20).long()
+    assert board_of(board) is not None
+    board.task = Task("node", "multiclass", 3, "accuracy")
+    assert board_of(board) is None
 
 
 def test_many_features_show_those_that_stand_out() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 from cognn import report
 from cognn.cli import main
+from cognn.data.dataset import Split
 from cognn.report import charts, payload, select
 from cognn.report.collected import Collected, collect
 from cognn.report.page import page, write_page
@@ -157,6 +159,37 @@ def test_a_base_network_is_found_next_to_a_run(tmp_path) -> None:
     assert collect(run, samples=0, base=other.folder).base == other.folder
     shutil.rmtree(base.folder)
     assert collect(run, samples=0).base is None
+
+
+def test_a_base_of_other_data_or_another_metric_is_refused(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run = fitted(dataset, tmp_path / "co")
+    several = fitted(dataset, tmp_path / "several", action="none", splits="0-1")
+    assert collect(run, samples=0, base=several.folder).base == several.folder  # the table tells how many splits
+    config = several.folder / "config.toml"
+    config.write_text(config.read_text().replace("random_splits = 1", "random_splits = 2"))
+    with pytest.raises(RunError, match=r"base: .*several was trained with random_splits 2, not with 1; give a run of"):
+        collect(run, samples=0, base=several.folder)
+    dataset.task = replace(dataset.task, metric="accuracy")
+    other = fitted(dataset, tmp_path / "other", action="none")
+    with pytest.raises(RunError, match=r"base: .*other is scored by accuracy, not by roc_auc; give a run of"):
+        collect(run, samples=0, base=other.folder)
+
+
+def test_a_run_without_test_items_has_a_page(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    dataset.splits = [Split(split.train, split.val, split.test[:0]) for split in dataset.splits]
+    run = collect(fitted(dataset, tmp_path / "run", splits="0-1"), samples=0)
+    text = page(run)
+    assert "nan" not in re.search(r'<ul class="numbers">.*?</table>', text, re.DOTALL)[0]
+    assert "<li><b>-</b><span>test roc auc</span></li>" in text
+    scores = charts.training_charts(run)[0]
+    shown = [line["name"].split()[0] for line in scores.figure["data"]]
+    assert shown == ["val", "train", "val"]  # that of the other split, and those of this one
+    assert scores.alt.startswith("roc auc on train, val items by epoch")
+    assert {row[scores.columns.index("test")] for row in scores.rows} == {None}
+    path = report.write_figures(run, tmp_path / "figures", kinds=("svg",))[0]
+    assert ">test<" not in path.read_text(encoding="utf-8")
 
 
 def test_the_same_report_twice_is_the_same_file(awkward_folder, tmp_path) -> None:

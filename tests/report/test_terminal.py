@@ -1,11 +1,12 @@
 """What a person sees in a terminal of any width."""
 
 import io
+from pathlib import Path
 
 import pytest
 
-from cognn.report import terminal
-from cognn.report.terminal import show_page
+from cognn.report import progress, terminal
+from cognn.report.terminal import show_page, show_summary
 
 PAGE = "# A title\n\n| dataset | model |\n|---|---|\n| roman-empire-glove | Co-GNN(mean, mean) |\n"
 
@@ -25,3 +26,25 @@ def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_pipe_gets_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     show_page(PAGE)
     assert capsys.readouterr().out == PAGE + "\n"
+
+
+@pytest.mark.parametrize("name", ["n[v2].csv", "x[/y]", "r5[bold]", ":car:"])
+def test_a_name_is_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = terminal.Console(file=screen, width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr(terminal, "Console", lambda: console)
+    split = {"split": 0, "train": 0.5, "val": 0.5, "test": 0.5, "best_epoch": 1, "epochs": 2, "seconds": 3.0}
+    show_summary({"dataset": name, "model": "cognn", "metric": "mae", "splits": [split]}, Path("runs") / name)
+    shown = screen.getvalue().splitlines()
+    assert shown[0].strip() == f"{name}, cognn, mae"
+    assert shown[-1] == f"run: {Path('runs') / name}"
+
+
+@pytest.mark.parametrize("name", ["x[/y]", "r5[bold]"])
+def test_a_bar_shows_a_name_as_it_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = terminal.Console(file=screen, width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "Console", lambda stderr: console)
+    with progress.counting() as count:
+        count(name, 1, 2)
+    assert name in screen.getvalue()

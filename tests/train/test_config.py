@@ -67,6 +67,8 @@ def test_bad_recipes_get_one_line(document, message: str) -> None:
         ("train", "batch_size", 0),
         ("train", "warmup_epochs", 1000),
         ("train", "clip", -1.0),
+        ("train", "seed", 2**62),
+        ("train", "neighbors", "5,\u00b2"),
         ("model", "hidden_channels", 0),
         ("model", "dropout", 1.0),
         ("model", "temperature", "cold"),

@@ -71,6 +71,8 @@ def test_only_the_own_trials_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "RUNNING" not in {trial.state.name for trial in trials(url, "mine")}
     assert (tmp_path / "one" / "trials" / "0000").exists()
     assert not (tmp_path / "two" / "trials" / "0000").exists()
+    tune(TuneOptions(storage=url, study="mine", resume=tmp_path / "two"), None, dataset)  # with that number too
+    assert len(trials(url, "mine")) == 5
 
 
 def test_a_grid_is_tried_whole_by_all_together(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from cognn.data.batches import Batches
 from cognn.graph import Graph
 from cognn.train import loop, metrics, run
 from cognn.train.checkpoint import load_tensors
-from cognn.train.config import Config
+from cognn.train.config import Config, ConfigError
 from cognn.train.errors import Diverged, Interrupted, RunError
-from cognn.train.fit import make_config
+from cognn.train.evaluate import evaluate
+from cognn.train.fit import fit, make_config
 from cognn.train.loop import learning_rate
 from tests.train.conftest import KINDS, batches, make_dataset
 
@@ -224,15 +225,21 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) 
     run.train(tmp_path, dataset=dataset)
     changed = make_dataset("node", "binary")
     changed.x[0, 0] += 1
-    with pytest.raises(RunError, match=r"best.safetensors: the dataset has changed since this run; start a new one"):
+    with pytest.raises(
+        RunError, match=r"best.safetensors: the dataset has changed since this run began"
+    ):
         run.train(tmp_path, dataset=changed)
+    text = (tmp_path / "config.toml").read_text()
+    (tmp_path / "config.toml").write_text(text.replace('splits = "0"', 'splits = ""').replace("lr = 0.003", "lr = 0.5"))
+    with pytest.raises(RunError, match=r"best.safetensors: this run has lr=0.003, not 0.5"):
+        run.train(tmp_path, dataset=dataset)  # or the second split would be by other options than the first
+    (tmp_path / "config.toml").write_text(text)
     (tmp_path / "split-0" / "result.json").unlink()
     state = tmp_path / "split-0" / "last" / "state.safetensors"
     good = state.read_bytes()
 
     with pytest.raises(RunError, match="the dataset has changed since this run began"):
         run.train(tmp_path, dataset=changed)
-    text = (tmp_path / "config.toml").read_text()
     (tmp_path / "config.toml").write_text(text.replace("num_layers = 2", "num_layers = 3"))
     with pytest.raises(RunError, match="this run has num_layers=2, not 3"):
         run.train(tmp_path, dataset=dataset)
@@ -290,12 +297,29 @@ def test_bad_splits(text: str) -> None:
         run.parse_numbers("splits", text, 3)
 
 
-@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])
+@pytest.mark.filterwarnings("ignore:You passed .*16-mixed")  # and get bf16, which Fabric tells the user
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed", "16-mixed"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_precisions_train_and_score(level: str, kind: str, precision: str, tmp_path) -> None:
+def test_other_precisions_train_and_are_scored_alike_later(level: str, kind: str, precision: str, tmp_path) -> None:
     dataset = make_dataset(level, kind, edges=True)
-    run.begin(small(epochs=2, splits="0", precision=precision, **batches(level)), tmp_path, dataset)
-    assert math.isfinite(run.train(tmp_path, dataset=dataset)["val"]["mean"])
+    fitted = fit(dataset, tmp_path / "run", epochs=2, splits="0", precision=precision, **batches(level))
+    assert math.isfinite(fitted.result["val"]["mean"])
+    assert evaluate(fitted)["val"]["mean"] == pytest.approx(fitted.result["val"]["mean"], rel=1e-6)
+
+
+def test_batch_norm_of_a_single_node_is_refused_in_words(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    options = {"norm": "batch", "norm_first": False, "neighbors": "1", "batch_size": 1}
+    with pytest.raises(RunError, match="norm: batch needs mini-batches of two nodes and more; use norm=layer"):
+        fit(dataset, tmp_path / "run", epochs=3, splits="0", drop_edge=0.9, **options)
+
+
+def test_a_dataset_without_splits_is_not_trained_on(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    dataset.splits = []
+    with pytest.raises(ConfigError, match="splits: the dataset has none"):
+        run.begin(small(), tmp_path / "run", dataset)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_at_once_and_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:

@@ -58,6 +58,15 @@ def test_every_point_is_there_once_however_the_run_went(before: bool, after: boo
     assert len(list((tmp_path / "tensorboard" / "split-0").iterdir())) == 1
 
 
+def test_they_are_drawn_for_a_split_that_had_only_lost_its_result(tmp_path) -> None:
+    dataset = make_dataset("node", "binary")
+    run.begin(small(splits="0"), tmp_path, dataset)
+    run.train(tmp_path, dataset=dataset)
+    (tmp_path / "split-0" / "result.json").unlink()
+    run.train(tmp_path, dataset=dataset, tensorboard=True)
+    assert points(tmp_path / "tensorboard" / "split-0") == logged(tmp_path / "split-0", "roc_auc")
+
+
 def test_from_the_command_line_with_splits_side_by_side(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "3", "--quiet", "--splits", "0-1"]

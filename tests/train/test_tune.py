@@ -63,6 +63,7 @@ def test_study_makes_a_recipe_that_trains_and_goes_on(tmp_path: Path) -> None:
     again = tune(TuneOptions(resume=tmp_path / "study", trials=6), lines.append, dataset)
     assert sum(again["trials"].values()) == 6
     assert again["best"][0]["val"] >= best["val"]
+    assert tune(TuneOptions(resume=tmp_path / "study"), lines.append, dataset) == again  # 6 is what it has now
     assert again == read_json(tmp_path / "study" / "tune.json")
     assert not list((tmp_path / "study").rglob("*.safetensors"))
 
@@ -237,6 +238,7 @@ def test_bad_spaces_are_refused(text: str, message: str, tmp_path: Path) -> None
 
 def test_options_given_are_not_searched(tmp_path: Path) -> None:
     assert given(["cora", "--lr", "0.1", "--no-norm-first", "--epochs=3"]) == ("lr", "norm_first", "epochs")
+    assert given(["a.csv", "--undirected"]) == given(["a.csv", "--directed"]) == ("directed",)
     assert TuneOptions(train=TrainConfig(lr=0.5)).fixed() == ({"lr"}, set())
     (tmp_path / "space.toml").write_text("[model]\ntemperature = ['learned', 0.5]\nnum_layers = [2, 9, 'linear']")
     assert read_space(tmp_path / "space.toml")["num_layers"] == [2, 9, "linear"]
@@ -295,6 +297,142 @@ def test_recipe_through_the_command_line(tmp_path: Path, monkeypatch: pytest.Mon
         main(["tune", "--help"])
     shown = " ".join(capsys.readouterr().out.split()).replace("│ │ ", "")
     assert "all if empty. (default: 0)" in shown
+
+
+@pytest.mark.parametrize("recipe", ["directed = true", ""])
+def test_direction_is_given_besides_a_recipe(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cognn.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{i},{i % 7},{'ab'[i % 2]}" for i in range(30))
+    Path("nodes.csv").write_text(f"id,f,label\n{rows}\n")
+    Path("edges.csv").write_text("source,target\n" + "\n".join(f"{i},{(i + 1) % 30}" for i in range(30)) + "\n")
+    Path("recipe.toml").write_text(f"[data]\n{recipe}\n[train]\nepochs = 1\n")
+    Path("space.toml").write_text("lr = [1e-3, 1e-2]")
+    words = ["tune", "nodes.csv", "--edges", "edges.csv", "--undirected", "--recipe", "recipe.toml"]
+    assert main([*words, "--space", "space.toml", "--trials", "1", "--out", "study", "--quiet"]) == 0
+    assert read_json(Path("study/study.json"))["config"]["data"]["directed"] is False
+
+
+def test_a_study_goes_on_with_its_own_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import optuna
+
+    dataset, folder, seen = make_dataset("node", "binary"), tmp_path / "study", []
+    real = module.claim
+
+    def claim(study, where, kind, space):
+        seen.append((type(study.sampler).__name__, type(study.pruner).__name__, kind.trials, kind.study_seed))
+        return real(study, where, kind, space)
+
+    monkeypatch.setattr(module, "claim", claim)
+    tune(options(folder, trials=2, sampler="random", prune=False, study_seed=7), None, dataset)
+    tune(TuneOptions(resume=folder), None, dataset)
+    assert set(seen) == {("RandomSampler", "NopPruner", 2, 7)}
+    tune(TuneOptions(resume=folder, given=("resume", "trials", "prune"), trials=3), None, dataset)
+    assert seen[-1] == ("RandomSampler", "MedianPruner", 3, 7)
+    tune(TuneOptions(resume=folder), None, dataset)
+    assert seen[-1] == ("RandomSampler", "MedianPruner", 3, 7)
+    # A study of before that knows nothing of it, and one that was stopped before it was in its store.
+    study = optuna.load_study(study_name="cognn", storage=f"sqlite:///{folder}/study.db")
+    study._storage.set_study_user_attr(study._study_id, "search", {})
+    tune(TuneOptions(resume=folder, trials=4), None, dataset)
+    assert seen[-1] == ("TPESampler", "MedianPruner", 4, 0)
+    (folder / "study.db").unlink()
+    with pytest.raises(RunError, match="the store has no study cognn; give the command that began it once more"):
+        tune(TuneOptions(resume=folder), None, dataset)
+
+
+def test_options_are_checked_together_with_the_space(tmp_path: Path) -> None:
+    path = tmp_path / "space.toml"
+
+    def space(text: str, fixed: str = "", name: str = "own", **train) -> dict:
+        path.write_text(text)
+        kind = TuneOptions(name, train=TrainConfig(**train))
+        kind.check()
+        return search_space(name, kind.config(), set(fixed.split()), path)[0]
+
+    assert "gamma" not in space("lr = [0.1, 0.2]", "gamma", "nci1", gamma=0.3)
+    assert "step_size" not in space("schedule = 'step'", "step_size", step_size=20)
+    both = space("schedule = ['constant', 'step']\nstep_size = [25, 50]")
+    assert (both["schedule"], both["step_size"]) == (["constant", "step"], [25, 50])
+    text = "schedule = ['step', 'cosine']\ngamma = [0.3, 0.5]\nsamples = [0, 4]\nmodel = ['gcn', 'cognn']"
+    assert len(space(text)) == len(GENERAL) + 4
+    for text, fixed, train, message in (
+        ("schedule = ['step', 'cosine']", "gamma", {"gamma": 0.3}, "gamma: is for schedule=step, got 0.3"),
+        ("schedule = ['step', 'cosine']\ngamma = [0.3, 0.4]", "", {}, "gamma: is for schedule=step, got 0.3"),
+        ("warmup_epochs = [0, 5, 60]\nepochs = [9, 60]", "", {}, "expected fewer than epochs=9, got 60"),
+        ("epochs = [9, 60]", "lr", {"lr": -1.0}, "lr: expected a number above 0"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            space(text, fixed, **train)
+
+
+def test_options_that_do_not_go_together_are_a_stopped_trial(tmp_path: Path) -> None:
+    dataset, lines, grid = make_dataset("node", "binary"), list[str](), "epochs = [3, 6]\nwarmup_epochs = [0, 5]"
+    kind, one = {"train": {"epochs": 1000}, "prune": False}, "\nlr = 0.01"
+    result = tune(options(tmp_path / "a", f"{grid}{one}\nhidden_channels = 4", **kind), lines.append, dataset)
+    assert result["trials"] == {"finished": 3, "stopped early": 1, "failed": 0}
+    assert sum("stopped (warmup_epochs: expected fewer than epochs=3, got 5)" in line for line in lines) == 1
+    # The model's own refusals too.
+    grid, model = (
+        "heads = [1, 3]\nhidden_channels = [6, 8]\nepochs = 2",
+        ModelConfig(model="gat", dropout=0.1, num_layers=2),
+    )
+    result = tune(options(tmp_path / "b", grid + one, model=model, **kind), lines.append, dataset)
+    assert result["trials"] == {"finished": 3, "stopped early": 1, "failed": 0}
+    assert "stopped (heads: expected a divisor of hidden_channels=8, got 3)" in "".join(lines)
+
+
+def test_a_study_of_nothing_but_refusals_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = module.configure
+
+    def configure(base, params, source):
+        return real(base, params | {"warmup_epochs": 99}, source)
+
+    monkeypatch.setattr(module, "configure", configure)
+    with pytest.raises(RunError, match="no trial of this study came to its end; the last one because: warmup_epochs"):
+        tune(options(tmp_path / "s"), None, make_dataset("node", "binary"))
+    assert states(tmp_path / "s") == ["PRUNED"] * 4
+
+
+def test_pruning_counts_from_the_epochs_of_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[tuple[int, int]] = []
+
+    def curve(config: Config, data: Dataset, index: int, folder: Path, _: str, watch) -> dict[str, float]:
+        rate = -config.train.lr  # the later, the worse
+        for epoch in range(1, config.train.epochs + 1):
+            stopped.append((config.train.epochs, epoch))
+            watch(Epoch(epoch, 1.0, 0.1, 0.5, 0.5, 0.5, 1.0), rate, epoch)
+        stopped.append((0, 0))
+        return {"val": rate}
+
+    monkeypatch.setattr(module, "train_split", curve)
+    dataset, space = (
+        make_dataset("node", "binary"),
+        "epochs = [5, 10]\nlr = [0.01, 0.02, 0.03, 0.04]\nhidden_channels = 8",
+    )
+    kind = {"trials": 8, "startup_trials": 1, "train": {"epochs": 1000}}
+    result = tune(options(tmp_path / "a", space, prune_after=0.4, **kind), None, dataset)
+    assert result["trials"]["stopped early"] >= 1
+    last = {one for one, after in zip(stopped, [*stopped[1:], (0, 1)], strict=True) if after[1] == 1 and one[1]}
+    assert last == {(5, 3), (10, 5)}  # the first epochs after the share that is safe
+    whole = tune(options(tmp_path / "b", space, prune_after=1.0, **kind), None, dataset)
+    assert whole["trials"]["stopped early"] == 0
+
+
+def test_what_the_dataset_refuses_leaves_no_study(tmp_path: Path) -> None:
+    dataset, folder = make_dataset("node", "binary"), tmp_path / "study"
+    for kind, message in (
+        ({"train": {"batch_size": 8}}, "batch_size: got 8, but a node task trains on its whole graph"),
+        ({"model": ModelConfig(env="loud")}, "env: unknown layer 'loud'"),
+        ({"space": "pool = ['mean', 'sum']"}, "pool: is for graph tasks, got sum"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            tune(options(folder, **kind), None, dataset)
+        assert not folder.exists()
+    space = "neighbors = ['', '3']\nbatch_size = [8, 32]\nlr = 0.01\nhidden_channels = 4"  # with neighbors it may be 8
+    result = tune(options(folder, space, prune=False, train={"epochs": 2}), None, dataset)
+    assert result["trials"] == {"finished": 3, "stopped early": 1, "failed": 0}
 
 
 def test_missing_optuna_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

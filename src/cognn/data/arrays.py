@@ -31,7 +31,7 @@ def load_npz(config: DataConfig) -> Dataset:
     ====================  ==============================================================================================
     ``x``                 features ``(N, F)``, used as they are
     ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
-    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs where there is a ``batch``; -1 or nan is unlabelled
+    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs where there is a ``batch``; nan or class -1 is none
     ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
     ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
     ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
@@ -87,7 +87,7 @@ def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets
     level: Level = "node" if checked.batch is None else "graph"
     y = checked.y
     columns = {"y": y} if y.ndim == 1 else {str(i): y[:, i] for i in range(y.shape[1])}
-    table = Table(checked.name, pl.DataFrame({name: _cells(column) for name, column in columns.items()}))
+    table = Table(checked.name, pl.DataFrame({name: _cells(column, task) for name, column in columns.items()}))
     return read_targets(table, list(columns), level, task, metric, coded=y.dtype.kind in "iu")
 
 
@@ -104,14 +104,14 @@ def read_arrays(path: str) -> Arrays:
     return Arrays(path, found.get("x"), ends, found.get("y"), found.get("edge_attr"), found.get("batch"), masks)
 
 
-def _cells(column: NDArray[Any]) -> pl.Series:
-    """A column of targets; negative codes are missing ones."""
+def _cells(column: NDArray[Any], task: str) -> pl.Series:
+    """A column of targets; negative codes of classes are missing ones, amounts may well be negative."""
     if column.dtype.kind == "U":
         return pl.Series(column.tolist(), dtype=pl.String)
     if column.dtype.kind == "b":
         return pl.Series(column.astype(np.int64))
     cells = pl.Series(column.astype(np.float64))
-    return cells.set(cells < 0, None) if column.dtype.kind in "iu" else cells
+    return cells.set(cells < 0, None) if column.dtype.kind in "iu" and task != "regression" else cells
 
 
 def _same_shape(path: str, checked: Checked, schema: Schema) -> None:

@@ -23,7 +23,7 @@ from cognn.data.layout import Roles, Tables, find_roles, is_folder, known_roles,
 from cognn.data.links import Links, refuse_unknown
 from cognn.data.schema import Schema
 from cognn.data.splitting import column_splits, known_items, random_splits
-from cognn.data.store import Store, open_store, write_header
+from cognn.data.store import SPLIT_CODES, Store, open_store, write_header
 from cognn.data.tables import CSV, PARQUET, Table, open_streamed
 from cognn.data.targets import Targets, read_targets
 from cognn.data.whole import allocate, mapped, release, whole_folder
@@ -34,6 +34,7 @@ Report = Callable[[str, int, int], None]
 STREAMED = (*CSV, *PARQUET, ".npy")
 FEWEST_ROWS, MOST_ROWS = 1 << 12, 1 << 20
 NAMES = 1 << 20
+AS_A_RUN = "files that are read as a run did"
 
 
 def streams(nodes: str) -> bool:
@@ -76,9 +77,9 @@ def from_files(
         like: What a trained model remembers of its files, so that these are read for it; else they are looked at anew.
         report: Told how far it is.
     """
-    _refuse(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
+    refuse(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
     if like is not None:
-        _refuse(config, {"dataset", "edges"}, "files that are read as a run did")
+        refuse(config, {"dataset", "edges"}, AS_A_RUN)
     tell: Report = report or (lambda what, done, total: None)
     with whole_folder(Path(out)) as folder:
         scratch = folder / "scratch"
@@ -147,7 +148,7 @@ def _looked_at(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -
 def _arrays(
     config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Report
 ) -> tuple[dict[str, Any], Schema | None]:
-    _refuse(config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features")
+    refuse(config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features")
     x = _matrix(config.dataset)
     if config.directed is None and like is None:
         raise DataError(f"{config.edges}: do the edges have a direction? Say --directed, or --undirected")
@@ -172,7 +173,7 @@ def _arrays(
     return {"class_names": None if like is None else like.class_names}, like
 
 
-def _refuse(config: DataConfig, used: set[str], what: str) -> None:
+def refuse(config: DataConfig, used: set[str], what: str) -> None:
     """An option that would do nothing is a misunderstanding."""
     default = DataConfig()
     for name, value in vars(config).items():
@@ -268,8 +269,9 @@ def _save_targets(folder: Path, y: Tensor, splits: list[Split]) -> None:
     if splits:
         part = np.zeros((len(splits), len(y)), np.int8)
         for row, split in zip(part, splits, strict=True):
-            for code, items in enumerate((split.train, split.val, split.test), 1):
-                row[items.numpy()] = code
+            for bit, items in enumerate((split.train, split.val, split.test)):
+                row[items.numpy()] |= 1 << bit
+        part = SPLIT_CODES[part]
         _save(folder, "split", part)
 
 

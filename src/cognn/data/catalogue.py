@@ -29,8 +29,13 @@ class Entry:
 
     @property
     def generated(self) -> bool:
-        """Whether it is made here, from a seed."""
+        """Whether it is made here."""
         return self.folder is None
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it is another one by another seed."""
+        return self.generated and self.name != "cycles"
 
 
 def _one_graph(nodes: int, edges: int, features: int, classes: int, homophily: float) -> dict[str, float]:

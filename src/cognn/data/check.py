@@ -16,11 +16,12 @@ from cognn.data.errors import DataError
 from cognn.data.features import fit_columns, node_features
 from cognn.data.files import targets_of
 from cognn.data.findings import edge_findings, label_findings, split_findings
+from cognn.data.guard import listing
 from cognn.data.layout import Roles, Tables, find_roles, open_tables
 from cognn.data.links import Links, link, refuse_unknown, unknown_ids
 from cognn.data.report import Report
 from cognn.data.splitting import column_splits, known_items, mask_splits, random_splits
-from cognn.data.store import is_store, open_store
+from cognn.data.store import is_store, open_store, split_of
 from cognn.data.tables import Table
 from cognn.train.config import DataConfig
 
@@ -54,7 +55,20 @@ def _check_store(report: Report, config: DataConfig) -> None:
     report.facts["nodes"], report.facts["features"] = f"{store.num_nodes:,}", str(store.arrays["x"].shape[1])
     report.facts["edges"] = f"{store.num_edges:,} directed"
     report.facts["edges into a node"] = f"{degree.mean():.1f} on average, {degree.max():,} at most"
-    report.facts["targets"] = "none" if store.task is None or "y" not in store.arrays else store.task.kind
+    if store.task is None or "y" not in store.arrays:
+        report.facts["targets"] = "none"
+        report.warnings.append("holds no targets: a trained model can score its nodes, none can be trained on it")
+    else:
+        report.facts["targets"] = store.task.kind
+        known = np.zeros(store.num_nodes, bool)
+        known[known_items(torch.from_numpy(np.array(store.arrays["y"]))).numpy()] = True
+        splits = [split_of(row) for row in store.arrays.get("split", [])]
+        for number, split in enumerate(splits):
+            for part in ("train", "val"):
+                if not known[getattr(split, part).numpy()].any():
+                    report.problems.append(f"split {number}: has no labelled {part} items; build it again with some")
+        if not splits:
+            report.problems.append("holds targets, but no split to train on; build it again from files with one")
     report.facts["bytes"] = f"{sum(array.nbytes for array in store.arrays.values()):,}, none of them changed"
 
 
@@ -72,6 +86,13 @@ def _check_tables(report: Report, config: DataConfig) -> None:
     if links is not None:
         edges = _check_links(report, tables, roles, links)
         edge_findings(report, edges, tables.nodes.num_rows, directed)
+    if tables.graphs is not None:
+        taken = {roles.graph, *roles.targets, *roles.splits, *roles.ignored}
+        unused = [name for name in tables.graphs.columns if name not in taken]
+        if unused:
+            report.warnings.append(
+                f"{tables.graphs.name}: {listing(unused)} is not used; features are of nodes and edges"
+            )
     if not roles.targets:
         report.warnings.append("labels not checked: say which column is to be predicted with --target")
     elif links is not None:

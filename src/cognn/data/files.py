@@ -102,6 +102,9 @@ def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "
 
 def _read_with_schema(schema: Schema, path: str, edges: str, graphs: str) -> _Parts:
     tables = open_tables(path, edges, graphs)
+    if tables.directed not in (None, schema.directed):
+        here, there = ("directed", "undirected")[:: 1 if tables.directed else -1]
+        raise DataError(f"{path}: its edges are {here}, those that the model learned from are {there}")
     roles = known_roles(tables, schema)
     require_columns(tables.nodes, schema.nodes)
     require_columns(tables.edges, schema.edges)

@@ -1,5 +1,7 @@
 """The measurements of a check, each written into a report."""
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from cognn.data.guard import shorten
 from cognn.data.report import Report
 from cognn.data.splitting import known_items, overlaps
 from cognn.data.targets import Targets
+from cognn.train.metrics import score
 
 MOST_CLASSES = 12
 """Classes whose share is shown."""
@@ -87,14 +90,11 @@ def split_findings(report: Report, splits: list[Split], targets: Targets, x: Ten
             unseen = [name for code, name in enumerate(targets.class_names) if code not in seen]
             if unseen:
                 report.warnings.append(f"split {number}: no training item of class {shorten(unseen[0], 60)!r}")
-        if targets.task.kind == "binary" and targets.task.metric != "accuracy":
-            for part in ("val", "test"):
-                items = getattr(split, part)
-                if len(items) and len(targets.y[items].unique()) == 1:
-                    line = (
-                        f"split {number}: all {part} items are of one class, their {targets.task.metric} is not defined"
-                    )
-                    report.warnings.append(line + ("; training refuses that" if part == "val" else ""))
+        for part in ("val", "test"):
+            y = targets.y[getattr(split, part)]
+            if len(y) and math.isnan(score(targets.task, torch.zeros(len(y), targets.task.num_outputs), y)):
+                line = f"split {number}: all {part} items are of one class, their {targets.task.metric} is not defined"
+                report.warnings.append(line + ("; training refuses that" if part == "val" else ""))
     if x is None or len(x) != len(targets.y) or x.size(1) < 2:
         return
     word = _row_words(x)

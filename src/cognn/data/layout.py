@@ -86,14 +86,23 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
         roles.graph = _named(nodes, config.graph_column, GRAPH_NAMES, what, "--graph-column")
     items = tables.graphs or nodes
     roles.ignored = split_names(config.ignore)
-    known = {*nodes.columns, *edges.columns, *items.columns}
-    for option, names in (("ignore", roles.ignored), ("categorical", split_names(config.categorical))):
+    features = {*nodes.columns, *edges.columns}
+    for option, names, known in (
+        ("ignore", roles.ignored, features | {*items.columns}),
+        ("categorical", split_names(config.categorical), features),
+    ):
         unknown = [name for name in names if name not in known]
         if unknown:
             raise DataError(f"{option}: no column {unknown[0]!r} in {nodes.name} or {edges.name}")
     roles.targets = split_names(config.target)
     items.require(*roles.targets)
-    roles.targets = roles.targets or [name for name in TARGET_NAMES if name in items.columns][:1]
+    usual = [name for name in TARGET_NAMES if name in items.columns and name not in roles.ignored]
+    if len(usual) > 1 and not roles.targets:
+        raise DataError(
+            f"{items.name}: is {usual[0]!r} or {usual[1]!r} to be predicted? Say --target, and --ignore the other if it"
+            " is no feature"
+        )
+    roles.targets = roles.targets or usual
     roles.splits = split_names(config.split_column) or [SPLIT_NAME] * (SPLIT_NAME in items.columns)
     items.require(*roles.splits)
     taken = [roles.id if items is nodes else "", roles.graph, *roles.targets, *roles.splits]

@@ -28,8 +28,8 @@ def from_pyg(
 
     Targets ``y`` with a row per node make a task on nodes, and several such graphs stand side by side as one; a single
     row per graph makes a task on graphs.  Edges are taken as they stand, and ``edge_weight`` is refused, for it would
-    not be used; integer targets are class codes, -1 or nan is unlabelled, and ``train_mask``, ``val_mask``,
-    ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
+    not be used; integer targets are class codes unless ``task`` says otherwise, nan or a class of -1 is unlabelled, and
+    ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
 
     Args:
         data: The graph or graphs.

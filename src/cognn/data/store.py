@@ -9,7 +9,8 @@ file                    what it holds
 ``in_sender.npy``       ``(E,)`` their senders, ascending; int32 where that suffices
 ``edge_attr.npy``       optional ``(E, k)`` in the same order: float32 amounts or int64 categories
 ``y.npy``               optional targets, as in a :class:`~cognn.data.dataset.Dataset`
-``split.npy``           optional ``(splits, N)`` int8: 0 in none, 1 train, 2 val, 3 test
+``split.npy``           optional ``(splits, N)`` int8: 0 in none, 1 train, 2 val, 3 test, 4 train and val, 5 train and
+                        test, 6 val and test, 7 all
 ``id_ptr.npy``,         optional names of the nodes: bytes ``id_ptr[v]`` to ``id_ptr[v + 1]`` of ``id_text`` in UTF-8;
 ``id_text.npy``         without them nodes are numbered
 ======================  ==============================================================================================
@@ -37,6 +38,8 @@ from cognn.data.targets import missing_targets
 from cognn.data.whole import mapped
 from cognn.graph import Graph
 
+SPLIT_CODES = np.array([0, 1, 2, 4, 3, 5, 6, 7], np.int8)
+"""From bits (1 train, 2 val, 4 test) to the codes of ``split.npy``, and back."""
 FORMAT, VERSION, HEADER = "cognn-store", 1, "store.json"
 REQUIRED = ("x", "in_ptr", "in_sender")
 KNOWN = (*REQUIRED, "edge_attr", "y", "split", "id_ptr", "id_text")
@@ -111,7 +114,7 @@ class Store:
         inside = {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
         receiver = torch.repeat_interleave(inside["in_ptr"].diff())
         graph = Graph.owning(torch.stack([inside["in_sender"].long(), receiver]), self.num_nodes)
-        splits = [Split(*((row == part).nonzero().flatten() for part in (1, 2, 3))) for row in inside.get("split", [])]
+        splits = [split_of(row) for row in self.arrays.get("split", [])]
         dataset = self._dataset(self.task, inside["x"], inside["y"], graph, splits, inside.get("edge_attr"))
         dataset.item_ids = self.ids(0, self.num_nodes) if "id_ptr" in self.arrays else None
         return dataset
@@ -218,6 +221,14 @@ def _check(store: Store) -> None:
         ptr = a.get(name)
         if ptr is not None and (ptr[0] != 0 or ptr[-1] != end or any(_falls(ptr))):
             raise DataError(f"{store.path / name}.npy: does not count up to {end:,}; {AGAIN}")
+    if "split" in a and a["split"].size and not 0 <= a["split"].min() <= a["split"].max() < len(SPLIT_CODES):
+        raise DataError(f"{store.path / 'split'}.npy: holds codes that mean no part; {AGAIN}")
+
+
+def split_of(codes: NDArray[np.int8]) -> Split:
+    """A row of ``split.npy``."""
+    bits = SPLIT_CODES[codes]
+    return Split(*(torch.from_numpy(np.flatnonzero(bits & 1 << bit)) for bit in range(3)))
 
 
 def _falls(ptr: NDArray[np.int64]) -> Any:

@@ -141,8 +141,10 @@ def _gap(name: str, file: Path) -> str:
 
 def _refuse_compressed(name: str, file: Path) -> None:
     with file.open("rb") as raw:
-        if raw.read(4).startswith(COMPRESSED):
-            raise DataError(f"{name}: is compressed; unpack it first")
+        start = raw.read(4)
+        if start.startswith(COMPRESSED):
+            alike = ", or its first column is named x^..., which looks like it" if start[:2] == b"x^" else ""
+            raise DataError(f"{name}: is compressed; unpack it first{alike}")
 
 
 def _csv(name: str, file: Path) -> Table:

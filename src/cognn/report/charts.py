@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cognn.actions import Action
-from cognn.report.collected import Collected, training_curves
+from cognn.report.collected import Collected, scored_parts, training_curves
 from cognn.report.palette import ACTIONS, DASHES, series
 from cognn.report.stats import Group
 
@@ -101,9 +101,12 @@ def training_charts(report: Collected) -> list[Chart]:
     known = training_curves(report.fitted.folder)
     metric = report.dataset.task.metric.replace("_", " ")
     scores, losses = [], []
+    parts: list[str] = []
     for curve in sorted(known, key=lambda curve: curve["split"] == report.split):
-        shown = curve["split"] == report.split
+        shown, parts = curve["split"] == report.split, scored_parts(curve)
         for index, part in enumerate(("train", "val", "test")):
+            if part not in parts:
+                continue  # nothing to draw, and no name for the legend
             if shown:
                 name, color = f"{part} (split {curve['split']})" if len(known) > 1 else part, series(index)
                 scores.append(_line(name, curve["epoch"], curve[part], color, DASHES[index]))
@@ -118,7 +121,7 @@ def training_charts(report: Collected) -> list[Chart]:
     ]
     columns = ["split", "epoch", "loss", "train", "val", "test", "kept"]
     best = next(split for split in report.fitted.result["splits"] if split["split"] == report.split)
-    alt = f"{metric} on train, validation and test items by epoch; the best epoch is {best['best_epoch']}"
+    alt = f"{metric} on {', '.join(parts) or 'no'} items by epoch; the best epoch is {best['best_epoch']}"
     mark = {"type": "line", "x0": best["best_epoch"], "x1": best["best_epoch"], "yref": "paper", "y0": 0, "y1": 1}
     layout = _layout("epoch", metric, shapes=[mark | {"line": {"dash": "dot", "width": 1, "color": "#888"}}])
     end = f"{losses[-1]['y'][0]:.3g} to {losses[-1]['y'][-1]:.3g}" if losses else "nothing"

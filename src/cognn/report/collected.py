@@ -1,6 +1,7 @@
 """A finished run opened once more, with everything that its report shows."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,7 +108,7 @@ def collect(
     """
     fitted = run if isinstance(run, Fitted) else open_run(run)
     if base is not None:
-        _same_data(Path(base), fitted.config)
+        _refuse_other_data(Path(base), fitted)
     chosen = fitted.best_split if split is None else split
     prediction = fitted.predict(split=chosen, samples=samples)
     model, dataset = fitted.model(chosen), fitted.dataset
@@ -162,21 +163,41 @@ def _is_base(known: Config, config: Config) -> bool:
     return known.model.model in (config.model.env, f"{config.model.env}gnn")
 
 
-def _same_data(base: Path, config: Config) -> None:
-    known = run_config(base)
-    if known.data.dataset != config.data.dataset:
-        raise RunError(f"base: {base} was trained on {known.data.dataset!r}, not on {config.data.dataset!r}")
-    read_json(base / "result.json")
+def _refuse_other_data(base: Path, fitted: Fitted) -> None:
+    """Scores stand side by side if they are of the same data and metric; how many splits they are of, the page says."""
+    known, own = run_config(base).data, fitted.config.data
+    for name, value in vars(known).items():
+        # The metric is compared as it was taken: an empty option is the usual one of the task.
+        if name not in ("splits", "metric") and value != getattr(own, name):
+            wanted = f"{value!r}, not with {getattr(own, name)!r}"
+            raise RunError(f"base: {base} was trained with {name} {wanted}; give a run of the same data")
+    metric = read_json(base / "result.json")["metric"]
+    if metric != fitted.result["metric"]:
+        wanted = f"{metric}, not by {fitted.result['metric']}"
+        raise RunError(f"base: {base} is scored by {wanted}; give a run of the same --metric")
 
 
 def training_curves(folder: Path) -> list[dict[str, Any]]:
-    """The lines of every split's ``metrics.jsonl`` as columns, thinned out where they are many."""
+    """The lines of every split's ``metrics.jsonl`` as columns, thinned out where they are many.
+
+    A number that is not defined, such as the score of no items, is None.
+    """
     curves = []
     for path in sorted(folder.glob("split-*/metrics.jsonl"), key=lambda path: int(path.parent.name[6:])):
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         every = -(-len(lines) // MOST_POINTS)
         # The last line is always shown, and lines with a share of kept edges are too rare to lose.
         some = [line for i, line in enumerate(lines) if i % every == 0 or line is lines[-1] or line["kept"] is not None]
-        columns = {key: [line[key] for line in some] for key in ("epoch", "loss", "train", "val", "test", "kept")}
+        keys = "epoch", "loss", "train", "val", "test", "kept"
+        columns = {key: [_defined(line[key]) for line in some] for key in keys}
         curves.append({"split": int(path.parent.name[6:]), **columns})
     return curves
+
+
+def scored_parts(curve: dict[str, Any]) -> list[str]:
+    """Those of train, val and test that have a score in one of the curves."""
+    return [part for part in ("train", "val", "test") if any(score is not None for score in curve[part])]
+
+
+def _defined(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

@@ -1,6 +1,7 @@
 """Figures for papers, by matplotlib: each function returns a ``Figure`` that :func:`save` writes as SVG, PDF and PNG.
 
-Nothing here goes through ``pyplot``: no window opens, and no global state is left behind.
+Nothing here goes through ``pyplot``: no window opens, and no global state is left behind.  Titles and names, which may
+come from a user's data, are drawn as they stand; only labels of axes can hold formulas between ``$``.
 """
 
 import re
@@ -65,7 +66,7 @@ def canvas(title: str = "", width: float = 4.2, height: float = 2.8, **options: 
     axes = figure.add_subplot(**options)
     axes.spines[["top", "right"]].set_visible(False)
     if title:
-        axes.set_title(title, fontsize=10)
+        axes.set_title(_literal(title), fontsize=10)
     return figure, axes
 
 
@@ -95,7 +96,7 @@ def curves(
         mark = len(x) <= 30 if markers is None else markers
         look: dict[str, Any] = {"color": series(index), "linestyle": STYLES[index % len(STYLES)], "linewidth": 1.4}
         marker = MARKERS[index % len(MARKERS)] if mark else None
-        axes.plot(x, y, label=name or None, marker=marker, markersize=3.5, **look)
+        axes.plot(x, y, label=_literal(name) or None, marker=marker, markersize=3.5, **look)
         if spread:
             axes.fill_between(x, y - spread[0], y + spread[0], color=look["color"], alpha=0.18, linewidth=0)
     if log_x:
@@ -169,8 +170,8 @@ def heat_map(
     figure, axes = canvas(title, 1.6 + 0.62 * len(columns), 1.1 + 0.46 * len(rows))
     axes.spines[:].set_visible(False)
     image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto")
-    axes.set_xticks(range(len(columns)), columns, fontsize=8)
-    axes.set_yticks(range(len(rows)), rows, fontsize=8)
+    axes.set_xticks(range(len(columns)), [_literal(name) for name in columns], fontsize=8)
+    axes.set_yticks(range(len(rows)), [_literal(name) for name in rows], fontsize=8)
     axes.set_xlabel(column_label)
     axes.set_ylabel(row_label)
     axes.tick_params(length=0)
@@ -224,7 +225,7 @@ def minesweeper(
         axes.set_aspect("equal")
         axes.set_axis_off()
     if title:
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(_literal(title), fontsize=10)
     return figure
 
 
@@ -271,8 +272,8 @@ def beside(
             y, mean, spread = zip(*points, strict=True)
             x, bars = factor * np.array(mean), [0.0 if value is None else factor * value for value in spread]
             look: dict[str, Any] = {"color": series(index), "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
-            axes.errorbar(x, y, xerr=bars, label=name, linestyle="none", capsize=2, linewidth=1, **look)
-    axes.set_yticks(range(len(rows)), list(rows), fontsize=8)
+            axes.errorbar(x, y, xerr=bars, label=_literal(name), linestyle="none", capsize=2, linewidth=1, **look)
+    axes.set_yticks(range(len(rows)), [_literal(name) for name in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # from above, with room for the first and the last
     axes.locator_params(axis="x", nbins=6)  # more run into each other
     _finish(axes, x_label, "", len(names) > 1)
@@ -293,6 +294,11 @@ def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None
     heads = np.stack([tip, tip - back + side, tip - back - side, tip], 1).reshape(-1, 2)
     steps = np.tile([Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY], len(tip))
     axes.add_patch(PathPatch(Outline(heads, steps), facecolor=color, edgecolor="none", zorder=order))
+
+
+def _literal(text: str) -> str:
+    """Text that matplotlib draws as it stands: between two ``$`` it would read a formula."""
+    return text.replace("$", r"\$")
 
 
 def _layers(values: Sequence[float] | ArrayLike) -> ArrayLike:

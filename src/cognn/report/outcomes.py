@@ -93,7 +93,13 @@ def _quarters(name: str, values: NDArray[np.float64]) -> Grouping:
         return Grouping(name, np.full(len(values), -1), [])
     bounds = np.unique(np.quantile(values[known], np.linspace(0, 1, BINS + 1)))
     if len(bounds) == 1:
-        return Grouping(name, np.where(known, 0, -1), [f"{bounds[0]:.3g}"])
+        return Grouping(name, np.where(known, 0, -1), _written(bounds))
     code = np.searchsorted(bounds[1:-1], np.where(known, values, 0), side="right")
-    names = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(bounds)]
+    names = [f"{low} to {high}" for low, high in pairwise(_written(bounds))]
     return Grouping(name, np.where(known, code, -1), names)
+
+
+def _written(bounds: NDArray[np.float64]) -> list[str]:
+    """Different numbers with three significant digits, or as many more as tell them apart; 17 always do."""
+    tries = ([f"{bound:.{digits}g}" for bound in bounds] for digits in range(3, 18))
+    return next(texts for texts in tries if len(set(texts)) == len(texts))

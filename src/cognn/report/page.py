@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 from dataclasses import asdict
 from html import escape
@@ -115,6 +116,8 @@ def _scores(name: str, result: dict[str, Any]) -> list[str]:
 
 
 def _spread(score: dict[str, float], count: int) -> str:
+    if not math.isfinite(score["mean"]):  # of no items, or not defined for them
+        return "-"
     return f"{score['mean']:.4f}" + (f" ± {score['std']:.4f}" if count > 1 else "")
 
 

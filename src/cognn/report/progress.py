@@ -20,8 +20,9 @@ def counting(quiet: bool = False) -> Iterator[Count | None]:
     if quiet:
         yield None
     elif console.is_terminal:
-        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-        with Progress(*columns, console=console) as progress:
+        # Not as markup: what is done may be called by the name of a user's file.
+        name = TextColumn("{task.description}", markup=False)
+        with Progress(name, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=console) as progress:
             task = progress.add_task("", total=None)
             yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
     else:

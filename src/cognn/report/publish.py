@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cognn.report import figures
-from cognn.report.collected import Collected, collect, model_name, training_curves
+from cognn.report.collected import Collected, collect, model_name, scored_parts, training_curves
 from cognn.report.page import write_page
 from cognn.report.select import interesting
 from cognn.train.errors import RunError
@@ -81,5 +81,5 @@ def write_figures(
 
 def _training(report: Collected, title: str) -> Any:
     curve = next(one for one in training_curves(report.fitted.folder) if one["split"] == report.split)
-    lines = {part: (curve["epoch"], curve[part]) for part in ("train", "val", "test")}
+    lines = {part: (curve["epoch"], curve[part]) for part in scored_parts(curve)}
     return figures.curves(lines, "epoch", report.dataset.task.metric.replace("_", " "), title)

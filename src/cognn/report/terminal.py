@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, TableElement
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
+from rich.text import Text
 
 from cognn.data.catalogue import ENTRIES
 from cognn.data.registry import load, origin
@@ -72,7 +73,8 @@ def _describe(line: Epoch, best: float) -> str:
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
     """Scores per split, and their mean and spread."""
     title = f"{summary['dataset']}, {summary['model']}, {summary['metric']}"
-    table = Table("split", "train", "val", "test", "best epoch", "epochs", "seconds", title=title, title_justify="left")
+    names = "split", "train", "val", "test", "best epoch", "epochs", "seconds"
+    table = Table(*names, title=_title(title), title_justify="left")
     for result in summary["splits"]:
         scores = [f"{result[part]:.4f}" for part in ("train", "val", "test")]
         table.add_row(str(result["split"]), *scores, *(f"{result[k]:g}" for k in ("best_epoch", "epochs", "seconds")))
@@ -82,7 +84,12 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
         table.add_row("mean ± std", *(f"{part['mean']:.4f} ± {part['std']:.4f}" for part in parts))
     console = Console()
     console.print(table)
-    console.print(f"run: {folder}", highlight=False, soft_wrap=True)
+    console.print(Text(f"run: {folder}"), soft_wrap=True)
+
+
+def _title(text: str) -> Text:
+    """The title of a table as it stands: in a string, brackets in the name of a user's file would be markup."""
+    return Text(text, "table.title")
 
 
 _NUMBER = re.compile(r"-|[-+]?[\d.]+(e[-+]?\d+)?")
@@ -128,10 +135,10 @@ def show_facts(name: str) -> None:
     dataset = load(name)
     stats = measure(dataset)
     published = {row.name: row for row in compare(stats, dataset.facts)}
-    table = Table("", "measured", "published", title=name, title_justify="left")
+    table = Table("", "measured", "published", title=_title(name), title_justify="left")
     for key, value in vars(stats).items():
         row = published.get(key)
-        table.add_row(key.replace("_", " "), _number(value), "" if row is None else _number(row.published))
+        table.add_row(key.replace("_", " "), Text(_number(value)), "" if row is None else _number(row.published))
     Console().print(table)
 
 

@@ -23,7 +23,7 @@ class DataConfig:
     edges: str = ""
     """Edge table (CSV or Parquet) that goes with a node table."""
     graphs: str = ""
-    """Table with a row per graph, for tasks on whole graphs whose targets are not in the node table."""
+    """Table with a row per graph, for tasks on whole graphs: targets and splits; features are of nodes and edges."""
     target: str = ""
     """Column of the node (or graph) table to predict; several, joined by commas, for several labels or targets."""
     task: str = ""
@@ -60,7 +60,7 @@ class DataConfig:
 
 @dataclass
 class ModelConfig:
-    """The network; names and defaults are those of `cognn.CoGNN`."""
+    """The network; the names are those of `cognn.CoGNN`."""
 
     model: str = "cognn"
     """cognn, or a baseline: mlp gcn sage gat gat-sep gt gt-sep gin gcnii sumgnn meangnn."""
@@ -73,7 +73,7 @@ class ModelConfig:
     num_layers: int = 4
     """Number of layers."""
     action_channels: int = 16
-    """Width of the action network."""
+    """Width of the action network between its layers; one layer has none."""
     action_layers: int = 1
     """Depth of the action network."""
     action_space: Literal["joint", "factored"] = "joint"
@@ -108,6 +108,11 @@ class ModelConfig:
     """Share of a node's first state in every layer of gcnii."""
     theta: float = 0.5
     """Strength of the weights of gcnii, which fades with depth: log(theta / layer + 1)."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether its nodes choose actions."""
+        return self.model == "cognn" and self.action != "none"
 
 
 @dataclass
@@ -175,7 +180,7 @@ class TrainConfig:
         """``neighbors`` as numbers, -1 for all."""
         words = [word.strip() for word in self.neighbors.split(",")] if self.neighbors else []
         for word in words:
-            if word != "all" and not (word.isdigit() and int(word)):
+            if word != "all" and not (word.isdecimal() and int(word)):
                 raise ConfigError(f"neighbors: expected numbers above 0 or all, such as 10,5,5; got {self.neighbors!r}")
         return [-1 if word == "all" else int(word) for word in words]
 
@@ -198,6 +203,8 @@ class Config:
         _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
         _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0)
         _at_least(0, partitions=t.partitions)
+        if t.seed >= 2**62:
+            raise ConfigError(f"seed: expected less than 2**62, got {t.seed}")
         for name in ("heads", "alpha", "theta") if m.model == "cognn" else ():
             if (value := getattr(m, name)) != getattr(ModelConfig, name):
                 raise ConfigError(f"{name}: is for baselines that have it, got {value}; leave it out for model=cognn")
@@ -221,7 +228,7 @@ class Config:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
         for name in ("edge_price", "freeze_actions", "actions", "samples"):
             default = getattr(TrainConfig, name)
-            if getattr(t, name) != default and (m.model != "cognn" or m.action == "none"):
+            if getattr(t, name) != default and not m.acts:
                 raise ConfigError(f"{name}: is for a model whose nodes act, and here none do; leave it at {default}")
         if (t.compile or t.checkpoint) and m.model not in ("cognn", "sumgnn", "meangnn"):
             raise ConfigError(f"compile, checkpoint: are for cognn, sumgnn and meangnn; the model is {m.model}")
@@ -320,7 +327,7 @@ def _toml(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
     return repr(value)
 
 

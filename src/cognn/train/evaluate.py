@@ -16,6 +16,8 @@ def evaluate(fitted: Fitted, samples: int = 0) -> dict[str, Any]:
     """The summary of a run, from its saved models; with ``samples`` the mean of that many draws is scored."""
     if samples < 0:
         raise ConfigError(f"samples: expected 0 or more, got {samples}")
+    if samples and not fitted.config.model.acts:
+        raise ConfigError("samples: the nodes of this run do not act, so there is nothing to draw; leave it out")
     config = replace(fitted.config.train, samples=samples or fitted.config.train.samples)
     items, results = Items(fitted.dataset, config.batch_size, torch.device("cpu")), []
     for known in fitted.result["splits"]:

@@ -112,8 +112,7 @@ class Fitted:
 
 def precision(config: TrainConfig) -> AbstractContextManager[object]:
     """The arithmetic that the scores of a run were taken with, but for double precision, which scores do not show."""
-    kind = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}.get(config.precision)
-    return nullcontext() if kind is None else torch.autocast("cpu", kind)
+    return torch.autocast("cpu", torch.bfloat16) if config.precision.endswith("mixed") else nullcontext()
 
 
 @torch.no_grad()

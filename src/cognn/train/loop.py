@@ -96,11 +96,11 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
 
     state, sign = folder / "last" / "state.safetensors", 1 if task.higher_is_better else -1
     progress: dict[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "scores": None, "seconds": 0.0, "metrics": 0}
-    identity = {"config": asdict(config.model) | asdict(config.train), "data": data, "split": index}
+    identity = identify(config, data) | {"split": index}
     best_weights: dict[str, Tensor] = {}
     if state.exists():
         tensors, facts = load_tensors(state)
-        _same_run(facts["identity"], identity, state)
+        same_run(facts["identity"], identity, state)
         load_weights(_unwrapped(model), tensors, "model/", state)
         unpack_optimizer(optimizer, tensors)
         best_weights = {key: value for key, value in tensors.items() if key.startswith("best/")}
@@ -200,7 +200,7 @@ def _epoch(
             batch, rows, weight = share
             batch = thinned(batch, config.drop_edge) if config.drop_edge else batch
             options = {"return_trace": True} if config.edge_price else {}
-            with fabric.autocast():
+            with fabric.autocast(), _enough_nodes():
                 out = _unwrapped(model)(batch.x, batch.graph, batch.edge_attr, **options)
             out, trace = out if options else (out, None)
             loss = metrics.loss(task, out[rows], items.y[batch.items[rows]])
@@ -215,6 +215,17 @@ def _epoch(
     return total / count
 
 
+@contextmanager
+def _enough_nodes() -> Iterator[None]:
+    """Batch norm has no spread to divide by where a mini-batch is one node."""
+    try:
+        yield
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise RunError("norm: batch needs mini-batches of two nodes and more; use norm=layer, or larger ones") from None
+
+
 def _rng(rank: int) -> str:
     return f"rng/{rank}" if rank else "rng"
 
@@ -223,7 +234,13 @@ def _unwrapped(model: Any) -> nn.Module:
     return getattr(model, "module", model)
 
 
-def _same_run(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
+def identify(config: Config, data: str) -> dict[str, Any]:
+    """What a model was trained by and on, ``data`` being the fingerprint of the dataset."""
+    return {"config": asdict(config.model) | asdict(config.train), "data": data}
+
+
+def same_run(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
+    """Refuse to go on with a run, saved in ``path``, whose dataset or options are no longer the same."""
     if found["data"] != expected["data"]:
         raise RunError(f"{path}: the dataset has changed since this run began; start a new one with --out")
     defaults = asdict(ModelConfig()) | asdict(TrainConfig())  # for a run that began before an option was there

@@ -78,5 +78,4 @@ def receptive_field(config: ModelConfig) -> int:
     A node at the far end of a heard edge acts on what lies ``action_layers`` hops around it, so every layer of a Co-GNN
     reaches ``action_layers + 1`` hops further.
     """
-    acts = config.model == "cognn" and config.action != "none"
-    return config.num_layers * (config.action_layers + 1 if acts else 1)
+    return config.num_layers * (config.action_layers + 1 if config.acts else 1)

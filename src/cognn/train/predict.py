@@ -1,6 +1,7 @@
 """Predictions of a finished run as a table."""
 
 import io
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,11 @@ def write_predictions(
         raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
     if samples < 0:
         raise ConfigError(f"samples: expected 0 or more, got {samples}")
+    if memory is not None and not 0 < memory < math.inf:
+        raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
     fitted = open_run(folder)
+    if actions and not fitted.config.model.acts:
+        raise ConfigError("actions: the nodes of this run do not act; leave it out")
     if is_store(graph):
         if edges or graphs:
             raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
@@ -111,4 +116,7 @@ def _new_graph(fitted: Fitted, graph: str, edges: str, graphs: str) -> Dataset:
     from cognn.data.files import load_with_schema
     from cognn.data.schema import Schema
 
-    return load_with_schema(Schema.from_json(path.read_text(encoding="utf-8")), graph, edges, graphs)
+    schema = Schema.from_json(path.read_text(encoding="utf-8"))
+    if graphs and schema.task.level != "graph":
+        raise ConfigError("graphs: is for runs on whole graphs; this one predicts nodes, leave it out")
+    return load_with_schema(schema, graph, edges, graphs)

@@ -20,7 +20,7 @@ from cognn.train.cluster import launched, leads
 from cognn.train.config import Config, ConfigError, load
 from cognn.train.devices import RANK, first, make_fabric
 from cognn.train.errors import Lost, RunError
-from cognn.train.loop import Epoch, train_split
+from cognn.train.loop import Epoch, identify, same_run, train_split
 from cognn.train.metrics import score
 from cognn.train.minibatches import check, home, tell
 from cognn.train.partitions import kept
@@ -34,12 +34,16 @@ Report = Callable[[int, Epoch, float, int], None]
 
 def parse_numbers(kind: str, text: str, available: int) -> list[int]:
     """``"0-3,7"`` to numbers, of splits or seeds as ``kind`` says; empty is all."""
+    if not available:
+        raise ConfigError(
+            f"{kind}: the dataset has none; a store built --like a run is to be scored, not trained on"
+        )
     if not text:
         return list(range(available))
     chosen: list[int] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
+        if not low.isdecimal() or (dash and not high.isdecimal()):
             raise ConfigError(f"{kind}: expected numbers such as 0, 0-9 or 0,2,5, got {text!r}")
         chosen += range(int(low), int(high or low) + 1)
     wrong = [i for i in chosen if i >= available]
@@ -110,8 +114,8 @@ def train(
         left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
         for index in set(splits).difference(left):
             weights = out / f"split-{index}" / "best.safetensors"
-            if weights.exists() and load_tensors(weights)[1]["identity"]["data"] != data:
-                raise RunError(f"{weights}: the dataset has changed since this run; start a new one with --out")
+            if weights.exists():
+                same_run(load_tensors(weights)[1]["identity"], identify(config, data), weights)
         if left and config.train.partitions:  # once for all splits, and where the user can read how
             kept(dataset, config.train.partitions, home(config, out), data)
         return left
@@ -120,8 +124,8 @@ def train(
         results = [_result(out / f"split-{index}" / "result.json") for index in splits]
         summary = summarise(dataset.name, config, results)
         for index in splits if tensorboard else []:
-            if index not in left:
-                with Events(out, index, dataset.task.metric) as events:
+            with Events(out, index, dataset.task.metric) as events:
+                if index not in left or not events.there:
                     events.redraw()
         write_json(out / "result.json", summary)
         return summary

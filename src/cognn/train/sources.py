@@ -16,8 +16,8 @@ _USED: dict[str, set[str]] = {
     "a .graphml": {f.name for f in fields(DataConfig)} - {"encoding", "edges", "graphs"},
     "an .npz": _DRAWN | {"directed"},
     "a store": set(),
-    "a generated dataset": {"data_seed", "encoding"},
-    "a published dataset": {"encoding"},
+    "a dataset drawn by a seed": {"data_seed", "encoding"},
+    "a known dataset": {"encoding"},
     "PyG data": _DRAWN,
     "a Dataset": set(),
 }
@@ -31,18 +31,15 @@ def load_data(config: DataConfig) -> Dataset:
     if config.dataset == MEMORY:
         raise RunError("the run learned from data in memory; in Python, cognn.open_run(RUN, data) has both")
     from cognn.data.files import is_own, load_files
-    from cognn.data.store import is_store
 
     if config.edges or is_own(config.dataset):
-        suffix = Path(config.dataset).suffix.lower()
-        kind = "a store" if is_store(config.dataset) else "tables"
-        _refuse_useless(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, kind))
+        check_options(config)
         return load_files(config)
     from cognn.data.registry import entry
     from cognn.data.registry import load as load_known
 
     known = entry(config.dataset)  # a name that nobody knows is refused first
-    _refuse_useless(config, "a generated dataset" if known.generated else "a published dataset")
+    _refuse_useless(config, "a dataset drawn by a seed" if known.seeded else "a known dataset")
     if config.encoding == "none":
         return load_known(config.dataset, config.data_seed)
     if config.dataset != "peptides-func":
@@ -54,6 +51,15 @@ def load_data(config: DataConfig) -> Dataset:
     if config.encoding == "laplacian":
         dataset.sign_columns = (dataset.x.size(1) - columns, columns)
     return dataset
+
+
+def check_options(config: DataConfig) -> None:
+    """Refuse options that the user's own files have no use for."""
+    from cognn.data.store import is_store
+
+    suffix = Path(config.dataset).suffix.lower()
+    kind = "a store" if is_store(config.dataset) else "tables"
+    _refuse_useless(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, kind))
 
 
 def from_memory(data: Any, config: DataConfig) -> Dataset:

@@ -1,7 +1,9 @@
 """Search spaces: the grids of the paper's appendix, one for everything else, and the user's own."""
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,10 @@ _KIND = {f.name: f.type for kind in (ModelConfig, TrainConfig) for f in fields(k
 _COGNN = {"env", "action", "action_channels", "action_layers", "action_space", "temperature", "tau0", "mean_over"}
 _COGNN |= {"standard_bias"}
 _SCALES = ("log", "linear")
+_POINTS = 200  # of a space that are looked at for one that is possible
+
+Fits = Callable[[Config], None]
+"""Refuses a config that does not go with the dataset."""
 
 # The tables leave the two networks open; these are the ones that the paper's text evaluates, in all pairs.
 _SUM_MEAN: dict[str, list[Any]] = {"env": ["sum", "mean"], "action": ["sum", "mean"]}
@@ -110,9 +116,16 @@ SPACES: dict[str, Space] = {
 
 
 def search_space(
-    name: str, base: Config, fixed: set[str], file: Path | None = None, preset: set[str] | None = None
+    name: str,
+    base: Config,
+    fixed: set[str],
+    file: Path | None = None,
+    preset: set[str] | None = None,
+    fits: Fits = Config.check,
 ) -> tuple[Space, Config]:
     """What to search for a dataset, and the config that holds in all trials.
+
+    A value has to be possible together with some values of the others, not with all of them.
 
     Args:
         name: Of the dataset.
@@ -120,6 +133,7 @@ def search_space(
         fixed: Those that the user gave: they leave the space.
         file: The user's changes to the space.
         preset: Those that a recipe gave: they leave the space too, unless the user's file has them.
+        fits: Refuses a config that does not go with the dataset.
     """
     own = {} if file is None else read_space(file)
     known = {key: values for key, values in SPACES.get(name, GENERAL).items() if key not in (preset or ())}
@@ -131,11 +145,12 @@ def search_space(
     source = str(file) if file is not None else f"search space of {name}"
     for key in [key for key, values in table.items() if len(values) == 1]:
         base = _with(base, key, table.pop(key)[0], source)
-    base.check()
+    _possible(base, table, {}, source, fits)
     if not table:
         raise ConfigError(f"{source}: nothing is left to search; give fewer options, or a --space with more values")
     for key, values in table.items():
-        typed = [_checked(base, key, value, source) for value in bounds(values)]
+        found = [_possible(base, table, {key: value}, source, fits) for value in bounds(values)]
+        typed = [asdict(config)[_SECTION[key]][key] for config in found]
         table[key] = [*typed, values[2]] if is_range(values) else typed
     return table, base
 
@@ -219,8 +234,27 @@ def _with(base: Config, key: str, value: Any, source: str) -> Config:
     return from_mapping({_SECTION[key]: {key: value}}, source, base)
 
 
-def _checked(base: Config, key: str, value: Any, source: str) -> Any:
-    """A value as the option's type, if a trial could have it."""
-    config = _with(base, key, value, source)
-    config.check()
-    return asdict(config)[_SECTION[key]][key]
+def _possible(base: Config, space: Space, values: Mapping[str, Any], source: str, fits: Fits) -> Config:
+    """The config of a trial that could have these values."""
+    refusals: list[ConfigError] = []
+    for point in _points(base, space):
+        try:
+            config = configure(base, point | values, source)
+            fits(config)
+            return config
+        except ConfigError as error:
+            refusals.append(error)
+    raise refusals[0]
+
+
+def _points(base: Config, space: Space) -> Iterator[dict[str, Any]]:
+    """Trials of a space: one near the base, those that differ from it in an option, then all, or some of too many."""
+    choices, own = {key: bounds(values) for key, values in space.items()}, asdict(base)
+    near = {key: was if (was := own[_SECTION[key]][key]) in values else values[0] for key, values in choices.items()}
+    yield near
+    yield from (near | {key: value} for key, values in choices.items() for value in values)
+    if math.prod(map(len, choices.values())) <= _POINTS:
+        yield from (dict(zip(choices, point, strict=True)) for point in itertools.product(*choices.values()))
+        return
+    rng = random.Random(0)
+    yield from ({key: rng.choice(values) for key, values in choices.items()} for _ in range(_POINTS))

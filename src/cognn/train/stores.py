@@ -1,8 +1,9 @@
 """From what a user names to a store on disk."""
 
+import math
 from pathlib import Path
 
-from cognn.data.build import Report, from_dataset, from_files, streams
+from cognn.data.build import AS_A_RUN, Report, from_dataset, from_files, refuse, streams
 from cognn.data.schema import Schema
 from cognn.data.store import Store
 from cognn.train.config import ConfigError, DataConfig
@@ -26,12 +27,13 @@ def build(
         like: A run that remembers how its files were read, to read these alike.
         report: Told how far it is.
     """
-    if not memory > 0:
+    if not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
     schema = None if like is None else _schema(like)
     if streams(config.dataset):
         return from_files(config, out, int(memory * 2**30), schema, report)
     if schema is not None:
+        refuse(config, {"dataset", "edges"}, AS_A_RUN)
         from cognn.data.files import load_with_schema
 
         return from_dataset(load_with_schema(schema, config.dataset, config.edges), out)

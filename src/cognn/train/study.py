@@ -85,16 +85,29 @@ def parse_plan(found: Any, where: str) -> Plan:
 
 def joined(options: TuneOptions) -> tuple[Plan, TuneOptions]:
     """The plan of a study that another machine has begun, and the options with its way of searching."""
-    with open_store(None, options) as storage:
-        where = f"study {options.study}"
+    where, word = f"study {options.study}", _word(None, options)
+    if word is None or "search" not in word:
+        raise RunError(f"{where}: not in the store; begin it on one machine by the command without --join")
+    return parse_plan(word["plan"], where), replace(options, **word["search"])
+
+
+def resumed(folder: Path, options: TuneOptions) -> tuple[Plan, TuneOptions]:
+    """The plan of the study in a folder, and the options with its way of searching where the user sets no other."""
+    plan = read_plan(folder)
+    refuse_other_store(folder, options)
+    word = _word(folder, options)
+    if word is None:
+        raise RunError(f"{folder}: the store has no study {options.study}; give the command that began it once more")
+    return plan, options.taking(word.get("search", {}))  # a file did not always have it
+
+
+def _word(folder: Path | None, options: TuneOptions) -> dict[str, Any] | None:
+    """What :func:`prepare` has left in the store; None if the study is not there."""
+    with open_store(folder, options) as storage:
         try:
-            attributes = storage.get_study_user_attrs(storage.get_study_id_from_name(options.study))
-            plan, search = attributes["plan"], attributes["search"]
+            return storage.get_study_user_attrs(storage.get_study_id_from_name(options.study))
         except KeyError:
-            raise RunError(
-                f"{where}: not in the store; begin it on one machine by the command without --join"
-            ) from None
-        return parse_plan(plan, where), replace(options, **search)
+            return None
 
 
 def need_optuna() -> None:
@@ -154,8 +167,7 @@ def open_study(folder: Path, options: TuneOptions, plan: Plan, worker: int = 0) 
                 seed=seed, n_startup_trials=startup, constant_liar=several or bool(options.storage)
             )
         )
-        warm_up = round(options.prune_after * plan.config.train.epochs)
-        median = optuna.pruners.MedianPruner(n_startup_trials=startup, n_warmup_steps=warm_up)
+        median = optuna.pruners.MedianPruner(n_startup_trials=startup)
         study.pruner = median if options.prune else optuna.pruners.NopPruner()
         yield study
 
@@ -191,14 +203,14 @@ def _give_back(storage: "RDBStorage", options: TuneOptions, own: str | None) -> 
 
 
 def prepare(study: "Study", plan: Plan, options: TuneOptions) -> TuneOptions:
-    """Queue a grid that is small enough to be tried whole, and leave word for those who join.
+    """Queue a grid that is small enough to be tried whole, and leave word for those who join or go on.
 
     There are no more trials than points of such a grid.
     """
     options = _queued(study, plan, options)
     if options.storage:
         study.set_user_attr("plan", plan.document())
-        study.set_user_attr("search", {name: getattr(options, name) for name in SEARCH})
+    study.set_user_attr("search", {name: getattr(options, name) for name in SEARCH})
     return options
 
 

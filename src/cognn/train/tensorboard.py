@@ -35,6 +35,11 @@ class Events:
         self.metric = metric
         self.writer: Any = None
 
+    @property
+    def there(self) -> bool:
+        """Whether any were written."""
+        return any(self.folder.glob("events.out.tfevents.*"))
+
     def __enter__(self) -> "Events":
         return self
 

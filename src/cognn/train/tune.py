@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,27 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cognn.data.dataset import Dataset, Split
+from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint, read_json
-from cognn.train.config import ConfigError
+from cognn.train.config import Config, ConfigError
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.loop import Epoch, train_split
+from cognn.train.minibatches import check
 from cognn.train.run import parse_numbers
 from cognn.train.sources import load_data
 from cognn.train.spaces import configure, distributions, search_space
-from cognn.train.study import Plan, alone, claim, describe, joined, need_optuna, open_study, prepare, read_plan
+from cognn.train.study import (
+    Plan,
+    alone,
+    claim,
+    describe,
+    joined,
+    need_optuna,
+    open_study,
+    prepare,
+    read_plan,
+    resumed,
+)
 from cognn.train.tune_options import SEARCH, TuneOptions
 from cognn.train.workers import in_parallel, serve
 
@@ -52,7 +66,8 @@ def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | No
         plan.check(before, f"study {options.study}", "--study")
         folder = options.out or Path("runs") / f"{name}-tune-{platform.node()}"
     elif options.resume is not None:
-        folder, before = options.resume, read_plan(options.resume)
+        folder = options.resume
+        before, options = resumed(folder, options)
         dataset = load_data(before.config.data) if dataset is None else dataset
         plan = replace(before, data=fingerprint(dataset))
     else:
@@ -61,7 +76,8 @@ def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | No
         dataset = load_data(config.data) if dataset is None else dataset
         splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
         given, preset = options.fixed()
-        space, config = search_space(dataset.name, config, given, options.space, preset)
+        fits = partial(refuse_unfit, dataset)
+        space, config = search_space(dataset.name, config, given, options.space, preset, fits)
         config = replace(config, data=replace(config.data, dataset=config.data.dataset or dataset.name, splits=""))
         task, folder = dataset.task, options.out or Path("runs") / f"{dataset.name}-{config.model.model}-tune"
         plan = Plan(dataset.name, task.metric, task.higher_is_better, fingerprint(dataset), splits, space, config)
@@ -85,6 +101,16 @@ def hide_test(dataset: Dataset, index: int) -> Dataset:
     return replace(dataset, y=y, splits=[Split(split.train, split.val, split.test[:0])] * len(dataset.splits))
 
 
+def refuse_unfit(dataset: Dataset, config: Config) -> None:
+    """Refuse a config that no training on the dataset could have."""
+    check(config, dataset)
+    try:
+        with torch.device("meta"):  # the model's own checks, without its weights
+            build_model(config.model, dataset)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
 def _work(
     folder: Path, study: "Study", plan: Plan, options: TuneOptions, dataset: Dataset, report: Told | None = None
 ) -> None:
@@ -95,14 +121,14 @@ def _work(
             trial = claim(study, folder, options, space)
             if trial is None:
                 return
-            _trial(folder, study, trial, plan, dataset)
+            _trial(folder, study, trial, plan, options, dataset)
         except KeyboardInterrupt:
             raise Interrupted from None
         if report is not None:
             report(describe(study, trial.number))
 
 
-def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, dataset: Dataset) -> None:
+def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, options: TuneOptions, dataset: Dataset) -> None:
     from optuna import TrialPruned
     from optuna.trial import TrialState
 
@@ -114,7 +140,15 @@ def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, dataset: Da
             study.tell(trial, value, state=other.state)
             return
     try:
-        value = _objective(trial, set(known[trial.number].intermediate_values), plan, dataset, where)
+        config = configure(plan.config, trial.params, f"trial {trial.number}")
+        refuse_unfit(dataset, config)
+    except ConfigError as error:  # each value is possible, but not all together: for the search to learn from
+        trial.set_user_attr("why", str(error))
+        study.tell(trial, state=TrialState.PRUNED)
+        return
+    warm_up, reported = round(options.prune_after * config.train.epochs), known[trial.number].intermediate_values
+    try:
+        value = _objective(trial, config, warm_up, set(reported), plan, dataset, where)
     except TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
     except Diverged as error:  # a bad choice of options like any other, for the search to learn from
@@ -139,11 +173,13 @@ def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, dataset: Da
         (split / "best.safetensors").unlink(missing_ok=True)
 
 
-def _objective(trial: "Trial", reported: set[int], plan: Plan, dataset: Dataset, where: Path) -> float:
+def _objective(
+    trial: "Trial", config: Config, warm_up: int, reported: set[int], plan: Plan, dataset: Dataset, where: Path
+) -> float:
     """Mean over the splits of the best validation score; no test target comes in here."""
     from optuna import TrialPruned
 
-    config, bests = configure(plan.config, trial.params, f"trial {trial.number}"), list[float]()
+    bests = list[float]()
     longest = max([config.train.epochs, *(v for v in plan.space.get("epochs", []) if isinstance(v, int))])
     stride, every = max(1, longest // LOOKS), config.train.eval_every
     for position, index in enumerate(plan.splits):
@@ -158,7 +194,7 @@ def _objective(trial: "Trial", reported: set[int], plan: Plan, dataset: Dataset,
             step += line.epoch
             if step not in reported:
                 trial.report(fmean([*bests, best]), step)
-            if trial.should_prune():
+            if step > warm_up and trial.should_prune():
                 raise TrialPruned
 
         result = train_split(config, hide_test(dataset, index), index, folder, plan.data, watch)

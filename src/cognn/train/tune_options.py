@@ -1,9 +1,9 @@
 """The options of ``cognn tune``, documented and checked; like config.py this file must not import torch."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -22,7 +22,7 @@ TUNED_ON = "0"  # one split is enough to choose by, and leaves the others untouc
 
 NAME = "cognn"
 SEARCH = ("trials", "sampler", "prune", "startup_trials", "prune_after", "study_seed")
-"""Options of the search itself: those who join a study take them over."""
+"""Options of the search itself: those who join a study, or go on with it, take them over."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class TuneOptions:
     out: Path | None = None
     """Folder of the study; by default runs/DATASET-MODEL-tune. One that exists goes on if it is the same search."""
     resume: Path | None = None
-    """Go on with the study in this folder, with its own options."""
+    """Go on with the study in this folder, with its own options; those of the search, such as trials, may be given."""
     storage: str = ""
     """URL of a database for the study, such as postgresql://user@host/name, that other machines reach too; by default
     a file in the folder. The folder, with curves and checkpoints, is this machine's own."""
@@ -81,7 +81,6 @@ class TuneOptions:
             raise ConfigError("study: is the name in a database; give --storage too, or leave it out")
         if not 0 <= self.prune_after <= 1:
             raise ConfigError(f"prune_after: expected a share from 0 to 1, got {self.prune_after}")
-        self.config().check()
 
     def config(self) -> Config:
         """What all trials have in common: the recipe, and over it what the user has set."""
@@ -100,14 +99,19 @@ class TuneOptions:
         document = {} if self.recipe is None else read_recipe(self.recipe)
         return self._set(), {name for section in ("model", "train") for name in document.get(section, {})}
 
+    def taking(self, search: Mapping[str, Any]) -> "TuneOptions":
+        """The options with a study's way of searching, but for what the user has set."""
+        return replace(self, **{name: search[name] for name in SEARCH if name in search and name not in self._set()})
+
     def _set(self) -> set[str]:
         if self.given is not None:
             return set(self.given)
         sections = (self.data, DataConfig(splits=TUNED_ON)), (self.model, ModelConfig()), (self.train, TrainConfig())
-        return {f.name for one, default in sections for f in fields(one) if vars(one)[f.name] != vars(default)[f.name]}
+        own = {f.name for one, default in sections for f in fields(one) if vars(one)[f.name] != vars(default)[f.name]}
+        return own | {name for name in SEARCH if getattr(self, name) != getattr(TuneOptions, name)}
 
 
 def given(arguments: Sequence[str]) -> tuple[str, ...]:
     """Names of the options that stand on a command line: ``--lr 0.1 --no-norm-first`` has lr and norm_first."""
     names = [word[2:].split("=")[0].replace("-", "_") for word in arguments if word.startswith("--")]
-    return tuple(name.removeprefix("no_") for name in names)
+    return tuple("directed" if name == "undirected" else name.removeprefix("no_") for name in names)
