@@ -239,7 +239,7 @@ def _possible(base: Config, space: Space, values: Mapping[str, Any], source: str
     refusals: list[ConfigError] = []
     for point in _points(base, space):
         try:
-            config = configure(base, point | values, source)
+            config = configure(base, {**point, **values}, source)
             fits(config)
             return config
         except ConfigError as error:
