@@ -88,9 +88,7 @@ def test_graphml(tmp_path: Path) -> None:
     assert (data.task.kind, data.x.shape, data.num_edges, data.edge_dim) == ("multiclass", (12, 4), 24, 1)
     nx.write_graphml(graph.to_directed(), path)
     assert load_files(DataConfig(dataset=path)).num_edges == 24
-    with pytest.raises(
-        DataError, match=r"its edges are directed, those that .* learned from are undirected"
-    ):
+    with pytest.raises(DataError, match=r"its edges are directed, those that .* learned from are undirected"):
         load_with_schema(data.schema, path)
     Path(path).write_text('<!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>')
     refused(DataConfig(dataset=path), "g.graphml", "document type")

@@ -225,9 +225,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) 
     run.train(tmp_path, dataset=dataset)
     changed = make_dataset("node", "binary")
     changed.x[0, 0] += 1
-    with pytest.raises(
-        RunError, match=r"best.safetensors: the dataset has changed since this run began"
-    ):
+    with pytest.raises(RunError, match=r"best.safetensors: the dataset has changed since this run began"):
         run.train(tmp_path, dataset=changed)
     text = (tmp_path / "config.toml").read_text()
     (tmp_path / "config.toml").write_text(text.replace('splits = "0"', 'splits = ""').replace("lr = 0.003", "lr = 0.5"))

@@ -35,9 +35,7 @@ Report = Callable[[int, Epoch, float, int], None]
 def parse_numbers(kind: str, text: str, available: int) -> list[int]:
     """``"0-3,7"`` to numbers, of splits or seeds as ``kind`` says; empty is all."""
     if not available:
-        raise ConfigError(
-            f"{kind}: the dataset has none; a store built --like a run is to be scored, not trained on"
-        )
+        raise ConfigError(f"{kind}: the dataset has none; a store built --like a run is to be scored, not trained on")
     if not text:
         return list(range(available))
     chosen: list[int] = []
