@@ -55,6 +55,11 @@ def test_dollars_in_names_are_no_formula(tmp_path) -> None:
             assert f">{text}</text>" in path.read_text(encoding="utf-8")
 
 
+def test_a_name_with_a_line_in_front_is_in_the_legend() -> None:
+    figure = figures.kept_ratio({"_others": [0.5], "a": [0.4]})
+    assert [text.get_text().strip() for text in figure.axes[0].get_legend().get_texts()] == ["_others", "a"]
+
+
 def test_minesweeper_greys_out_who_cannot_reach_the_cell(board_run) -> None:
     node, hops = 40, 3
     figure = figures.minesweeper(board_run.board, board_run.trace, node, layers=[0, 2], hops=hops)

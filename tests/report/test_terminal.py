@@ -1,6 +1,7 @@
 """What a person sees in a terminal of any width."""
 
 import io
+import math
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ def test_a_name_is_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     shown = screen.getvalue().splitlines()
     assert shown[0].strip() == f"{name}, cognn, mae"
     assert shown[-1] == f"run: {Path('runs') / name}"
+
+
+def test_a_score_that_is_not_defined_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    split = {"split": 0, "train": 0.5, "val": 0.5, "test": math.nan, "best_epoch": 1, "epochs": 2, "seconds": 3.0}
+    show_summary({"dataset": "own", "model": "cognn", "metric": "mae", "splits": [split]}, Path("run"))
+    assert "nan" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["x[/y]", "r5[bold]"])

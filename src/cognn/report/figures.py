@@ -297,8 +297,8 @@ def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None
 
 
 def _literal(text: str) -> str:
-    """Text that matplotlib draws as it stands: between two ``$`` it would read a formula."""
-    return text.replace("$", r"\$")
+    """Text that matplotlib draws as it stands: two ``$`` would make a formula, ``_`` first hide it in a legend."""
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def _layers(values: Sequence[float] | ArrayLike) -> ArrayLike:

@@ -1,5 +1,6 @@
 """Progress and tables in the terminal; plain lines where it is not one."""
 
+import math
 import re
 import sys
 import time
@@ -76,15 +77,19 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
     names = "split", "train", "val", "test", "best epoch", "epochs", "seconds"
     table = Table(*names, title=_title(title), title_justify="left")
     for result in summary["splits"]:
-        scores = [f"{result[part]:.4f}" for part in ("train", "val", "test")]
+        scores = [_score(result[part]) for part in ("train", "val", "test")]
         table.add_row(str(result["split"]), *scores, *(f"{result[k]:g}" for k in ("best_epoch", "epochs", "seconds")))
     if len(summary["splits"]) > 1:
         parts = [summary[part] for part in ("train", "val", "test")]
         table.add_section()
-        table.add_row("mean ± std", *(f"{part['mean']:.4f} ± {part['std']:.4f}" for part in parts))
+        table.add_row("mean ± std", *(f"{_score(part['mean'])} ± {_score(part['std'])}" for part in parts))
     console = Console()
     console.print(table)
     console.print(Text(f"run: {folder}"), soft_wrap=True)
+
+
+def _score(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "-"  # of no items, or not defined for them
 
 
 def _title(text: str) -> Text:

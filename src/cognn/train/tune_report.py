@@ -83,9 +83,11 @@ def show(result: dict[str, Any]) -> None:
     """The same for the terminal."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console, options = Console(), list(result["best"][0]["options"])
-    title = f"{result['dataset']}, {result['model']}, {result['metric']} of validation"
+    # A Text, because brackets in the name of a user's file would be markup.
+    title = Text(f"{result['dataset']}, {result['model']}, {result['metric']} of validation", "table.title")
     best = result["best"][:BESIDE]
     table = Table("trial", *(str(trial["trial"]) for trial in best), title=title, title_justify="left")
     table.add_row("val", *(f"{trial['val']:.4f}" for trial in best))
