@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from cognn.experiments.provenance import hardware, versions
+from cognn.train.provenance import hardware, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "results" / "benchmarks.md"

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 
 from benchmarks.common import keep_memory
 from cognn import CoGNN, Graph
-from cognn.experiments.provenance import hardware, versions
+from cognn.train.provenance import hardware, versions
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD, REPORT = ROOT / "results" / "scaling.json", ROOT / "results" / "scaling.md"
