@@ -27,7 +27,7 @@ from cognn.data.store import SPLIT_CODES, Store, open_store, write_header
 from cognn.data.tables import CSV, PARQUET, Table, open_streamed
 from cognn.data.targets import Targets, read_targets
 from cognn.data.whole import allocate, mapped, release, whole_folder
-from cognn.train.config import ConfigError, DataConfig
+from cognn.train.config import DataConfig, refuse_useless
 
 Report = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
@@ -77,9 +77,9 @@ def from_files(
         like: What a trained model remembers of its files, so that these are read for it; else they are looked at anew.
         report: Told how far it is.
     """
-    refuse(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
+    refuse_useless(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
     if like is not None:
-        refuse(config, {"dataset", "edges"}, AS_A_RUN)
+        refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
     tell: Report = report or (lambda what, done, total: None)
     with whole_folder(Path(out)) as folder:
         scratch = folder / "scratch"
@@ -148,7 +148,9 @@ def _looked_at(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -
 def _arrays(
     config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Report
 ) -> tuple[dict[str, Any], Schema | None]:
-    refuse(config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features")
+    refuse_useless(
+        config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features"
+    )
     x = _matrix(config.dataset)
     if config.directed is None and like is None:
         raise DataError(f"{config.edges}: do the edges have a direction? Say --directed, or --undirected")
@@ -171,14 +173,6 @@ def _arrays(
             raise DataError(f"{config.edges}: column {extra[0]!r} is no end of an edge; leave it out with --ignore")
         _edges(folder, tables, roles, Ids(listed, "id"), None, memory, directed, tell)
     return {"class_names": None if like is None else like.class_names}, like
-
-
-def refuse(config: DataConfig, used: set[str], what: str) -> None:
-    """An option that would do nothing is a misunderstanding."""
-    default = DataConfig()
-    for name, value in vars(config).items():
-        if name not in used and value != getattr(default, name):
-            raise ConfigError(f"{name}: means nothing for {what}; leave it out")
 
 
 def _features(

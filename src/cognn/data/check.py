@@ -21,7 +21,7 @@ from cognn.data.layout import Roles, Tables, find_roles, open_tables
 from cognn.data.links import Links, link, refuse_unknown, unknown_ids
 from cognn.data.report import Report
 from cognn.data.splitting import column_splits, known_items, mask_splits, random_splits
-from cognn.data.store import is_store, open_store, split_of
+from cognn.data.store import Store, is_store, open_store, split_of
 from cognn.data.tables import Table
 from cognn.train.config import DataConfig
 
@@ -60,16 +60,21 @@ def _check_store(report: Report, config: DataConfig) -> None:
         report.warnings.append("holds no targets: a trained model can score its nodes, none can be trained on it")
     else:
         report.facts["targets"] = store.task.kind
-        known = np.zeros(store.num_nodes, bool)
-        known[known_items(torch.from_numpy(np.array(store.arrays["y"]))).numpy()] = True
-        splits = [split_of(row) for row in store.arrays.get("split", [])]
-        for number, split in enumerate(splits):
-            for part in ("train", "val"):
-                if not known[getattr(split, part).numpy()].any():
-                    report.problems.append(f"split {number}: has no labelled {part} items; build it again with some")
-        if not splits:
-            report.problems.append("holds targets, but no split to train on; build it again from files with one")
+        _check_splits(report, store)
     report.facts["bytes"] = f"{sum(array.nbytes for array in store.arrays.values()):,}, none of them changed"
+
+
+def _check_splits(report: Report, store: Store) -> None:
+    """Whether the splits of a store have something to train on and to choose by."""
+    known = np.zeros(store.num_nodes, bool)
+    known[known_items(torch.from_numpy(np.array(store.arrays["y"]))).numpy()] = True
+    splits = [split_of(row) for row in store.arrays.get("split", [])]
+    for number, split in enumerate(splits):
+        for part in ("train", "val"):
+            if not known[getattr(split, part).numpy()].any():
+                report.problems.append(f"split {number}: has no labelled {part} items; build it again with some")
+    if not splits:
+        report.problems.append("holds targets, but no split to train on; build it again from files with one")
 
 
 def _check_tables(report: Report, config: DataConfig) -> None:

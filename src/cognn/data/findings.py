@@ -1,7 +1,5 @@
 """The measurements of a check, each written into a report."""
 
-import math
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,7 +10,7 @@ from cognn.data.guard import shorten
 from cognn.data.report import Report
 from cognn.data.splitting import known_items, overlaps
 from cognn.data.targets import Targets
-from cognn.train.metrics import score
+from cognn.train.metrics import is_defined
 
 MOST_CLASSES = 12
 """Classes whose share is shown."""
@@ -92,7 +90,7 @@ def split_findings(report: Report, splits: list[Split], targets: Targets, x: Ten
                 report.warnings.append(f"split {number}: no training item of class {shorten(unseen[0], 60)!r}")
         for part in ("val", "test"):
             y = targets.y[getattr(split, part)]
-            if len(y) and math.isnan(score(targets.task, torch.zeros(len(y), targets.task.num_outputs), y)):
+            if len(y) and not is_defined(targets.task, y):
                 line = f"split {number}: all {part} items are of one class, their {targets.task.metric} is not defined"
                 report.warnings.append(line + ("; training refuses that" if part == "val" else ""))
     if x is None or len(x) != len(targets.y) or x.size(1) < 2:

@@ -255,6 +255,13 @@ class Config:
         return "\n".join(lines)
 
 
+def refuse_useless(config: DataConfig, used: set[str], source: str) -> None:
+    """An option that a source of data has no use for is a misunderstanding."""
+    for option in fields(config):
+        if option.name not in used and getattr(config, option.name) != option.default:
+            raise ConfigError(f"{option.name}: means nothing for {source}; leave it out")
+
+
 class ConfigError(ValueError):
     """An option that cannot be; the message is one line for the user."""
 

@@ -1,7 +1,6 @@
 """A run: all chosen splits of a dataset, in one folder that can be picked up at any time."""
 
 import json
-import math
 import os
 import sys
 import time
@@ -21,7 +20,7 @@ from cognn.train.config import Config, ConfigError, load
 from cognn.train.devices import RANK, first, make_fabric
 from cognn.train.errors import Lost, RunError
 from cognn.train.loop import Epoch, identify, same_run, train_split
-from cognn.train.metrics import score
+from cognn.train.metrics import is_defined
 from cognn.train.minibatches import check, home, tell
 from cognn.train.partitions import kept
 from cognn.train.sources import MEMORY, load_data
@@ -71,7 +70,7 @@ def _scored(dataset: Dataset, splits: list[int]) -> None:
     task = dataset.task
     for index in splits:
         items = dataset.splits[index].val
-        if len(items) and math.isnan(score(task, torch.zeros(len(items), task.num_outputs), dataset.y[items])):
+        if len(items) and not is_defined(task, dataset.y[items]):
             raise ConfigError(
                 f"splits: {task.metric} of the {len(items)} validation items of split {index} is not defined (are they"
                 " of one class?), so it can choose no epoch; give other splits (--data-seed, if they are drawn) or"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cognn.data.dataset import Dataset
-from cognn.train.config import ConfigError, DataConfig
+from cognn.train.config import ConfigError, DataConfig, refuse_useless
 from cognn.train.errors import RunError
 
 MEMORY = "(memory)"
@@ -74,8 +74,4 @@ def from_memory(data: Any, config: DataConfig) -> Dataset:
 
 
 def _refuse_useless(config: DataConfig, source: str) -> None:
-    """An option that would do nothing is a misunderstanding."""
-    default = DataConfig()
-    for name, value in vars(config).items():
-        if name not in {"dataset", "splits", *_USED[source]} and value != getattr(default, name):
-            raise ConfigError(f"{name}: means nothing for {source}; leave it out")
+    refuse_useless(config, {"dataset", "splits", *_USED[source]}, source)

@@ -3,10 +3,10 @@
 import math
 from pathlib import Path
 
-from cognn.data.build import AS_A_RUN, Report, from_dataset, from_files, refuse, streams
+from cognn.data.build import AS_A_RUN, Report, from_dataset, from_files, streams
 from cognn.data.schema import Schema
 from cognn.data.store import Store
-from cognn.train.config import ConfigError, DataConfig
+from cognn.train.config import ConfigError, DataConfig, refuse_useless
 from cognn.train.errors import RunError
 from cognn.train.sources import load_data
 
@@ -33,7 +33,7 @@ def build(
     if streams(config.dataset):
         return from_files(config, out, int(memory * 2**30), schema, report)
     if schema is not None:
-        refuse(config, {"dataset", "edges"}, AS_A_RUN)
+        refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
         from cognn.data.files import load_with_schema
 
         return from_dataset(load_with_schema(schema, config.dataset, config.edges), out)
