@@ -368,7 +368,7 @@ def test_training_on_a_store_and_predicting_it(trained, tmp_path) -> None:
     [
         (["--memory", "0.1"], "memory: 0.1 GB are too little"),
         (["--edges", "e.csv"], "edges: goes with a node table"),
-        (["--samples", "-1"], "samples: expected 0 or more"),
+        (["--samples", "-1"], "samples: expected 0, or 2 and more"),
     ],
 )
 def test_a_mistake_is_one_line(trained, tmp_path, capsys, words, message) -> None:

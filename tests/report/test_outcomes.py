@@ -65,7 +65,7 @@ def test_quarters_of_a_narrow_range_have_different_names(low: float, high: float
 def test_the_smallest_of_many_groups_are_put_together() -> None:
     codes = np.array([0, 0, 1, 2, 2, 2, 3, -1])
     some = at_most(Grouping("class", codes, list("abcd")), most=3)
-    assert some.names == ["a", "c", "others"]
+    assert some.names == ["a", "c", "2 others"]
     assert some.codes.tolist() == [0, 0, 2, 1, 1, 1, 2, -1]
 
 

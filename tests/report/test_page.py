@@ -216,7 +216,7 @@ def test_from_the_command_line(awkward_folder, tmp_path, capsys) -> None:
         (["nowhere"], "nowhere: not a run"),
         (["RUN", "--why", "nobody"], "why: no node of"),
         (["RUN", "--split", "4"], "split: this run trained 0, got 4"),
-        (["RUN", "--samples", "-1"], "samples: expected 0 or more, got -1"),
+        (["RUN", "--samples", "-1"], "samples: expected 0, or 2 and more for a spread, got -1"),
         (["RUN", "--base", "nowhere"], "nowhere: not a run"),
     ],
 )

@@ -171,7 +171,7 @@ def test_a_run_is_opened_with_the_data_it_learned_from(tmp_path: Path) -> None:
         _ = cognn.open_run(tmp_path / "run").dataset
     with pytest.raises(RunError, match="this run trained 0, got 1"):
         fitted.predict(split=1)
-    with pytest.raises(ConfigError, match="samples: expected 0 or more"):
+    with pytest.raises(ConfigError, match="samples: expected 0, or 2 and more"):
         fitted.predict(samples=-1)
 
 

@@ -82,9 +82,10 @@ def at_most(grouping: Grouping, most: int = MOST_GROUPS) -> Grouping:
     if (count > 0).sum() <= most:
         return grouping
     largest = np.sort(np.argsort(-count, kind="stable")[: most - 1])
+    others = int((count > 0).sum()) - len(largest)
     code = np.full(len(grouping.names) + 1, most - 1)
     code[largest], code[-1] = np.arange(most - 1), -1
-    return Grouping(grouping.name, code[grouping.codes], [grouping.names[i] for i in largest] + ["others"])
+    return Grouping(grouping.name, code[grouping.codes], [grouping.names[i] for i in largest] + [f"{others} others"])
 
 
 def _quarters(name: str, values: NDArray[np.float64]) -> Grouping:

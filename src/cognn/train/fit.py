@@ -115,11 +115,16 @@ def precision(config: TrainConfig) -> AbstractContextManager[object]:
     return torch.autocast("cpu", torch.bfloat16) if config.precision.endswith("mixed") else nullcontext()
 
 
+def check_draws(samples: int) -> None:
+    """One draw has no spread: 0 would claim that the actions do not matter."""
+    if samples < 0 or samples == 1:
+        raise ConfigError(f"samples: expected 0, or 2 and more for a spread, got {samples}")
+
+
 @torch.no_grad()
 def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: int, actions: bool) -> Prediction:
     """Predict every item as training scores it, and the spread over ``samples`` draws of the actions."""
-    if samples < 0:
-        raise ConfigError(f"samples: expected 0 or more, got {samples}")
+    check_draws(samples)
     items, kind = Items(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
     spreads, codes = [], []
     with precision(config):
@@ -128,7 +133,7 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
             inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
                 draws = torch.stack([predictions(kind, model(*inputs).float()) for _ in range(samples)])
-                spreads.append(draws.std(0, correction=min(1, samples - 1)))
+                spreads.append(draws.std(0))
             if actions:
                 codes.append(model(*inputs, actions=config.actions, return_trace=True)[1].actions)
     return Prediction(value, torch.cat(spreads) if spreads else None, torch.cat(codes, dim=1) if codes else None)

@@ -15,7 +15,7 @@ from cognn.data.store import is_store
 from cognn.train.checkpoint import write
 from cognn.train.config import ConfigError
 from cognn.train.errors import RunError
-from cognn.train.fit import Fitted, Prediction, open_run
+from cognn.train.fit import Fitted, Prediction, check_draws, open_run
 
 
 def write_predictions(
@@ -36,8 +36,7 @@ def write_predictions(
     """
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
-    if samples < 0:
-        raise ConfigError(f"samples: expected 0 or more, got {samples}")
+    check_draws(samples)
     if memory is not None and not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
     fitted = open_run(folder)

@@ -75,7 +75,7 @@ def write_store_predictions(
         spread = None
         if draws["spread"]:
             squares = rows(f"spread-squares-{(draws['spread'] - 1) % 2}")
-            spread = (squares / max(draws["spread"] - 1, 1)).sqrt()
+            spread = (squares / (draws["spread"] - 1)).sqrt()
         codes = rows("actions").long().T if keep else None
         prediction = Prediction(predictions(task.kind, value), spread, codes)
         return as_table(task.kind, names, store.ids(first, last), prediction)
