@@ -40,7 +40,7 @@ Cooperative graph neural networks: train them, and see what the nodes decide.
 class Train:
     """Train on a dataset, or go on with a run that stopped."""
 
-    dataset: Annotated[str, tyro.conf.Positional] = ""
+    dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATASET]")] = ""
     """Name of a dataset (`cognn data list`), or a path to your own files."""
     recipe: Path | None = None
     """TOML file with options, or the name of a recipe that comes with cognn; options given here win."""
@@ -63,7 +63,7 @@ class Train:
 class Evaluate:
     """Score the models of a finished run on all parts of their splits."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
     samples: int = 0
     """Score the mean of so many draws of the actions; 0 scores as in training."""
@@ -73,9 +73,9 @@ class Evaluate:
 class Predict:
     """Predict with the best model of a finished run."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
-    graph: Annotated[str, tyro.conf.Positional] = ""
+    graph: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[GRAPH]")] = ""
     """A new graph with the same columns (node table), or a store; by default the graph of the run."""
     edges: str = ""
     """Edge table of the new graph."""
@@ -86,7 +86,7 @@ class Predict:
     split: int | None = None
     """Which split's model; by default the one that did best on its validation items."""
     samples: int = 16
-    """Draws of the actions for the spread; 0 is none. Predictions themselves use the actions of `cognn evaluate`."""
+    """Draws of the actions for the spread, 2 or more; 0 is none. Predictions are by the actions of `cognn evaluate`."""
     actions: bool = False
     """Add every layer's action (node tasks)."""
     memory: float | None = None
@@ -97,14 +97,14 @@ class Predict:
 class Report:
     """Write a page that shows what the nodes of a finished run decided; it opens offline and can be mailed."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
     out: Path | None = None
     """HTML file to write; by default report.html in the run."""
     split: int | None = None
     """Which split's model; by default the one that did best on its validation items."""
     samples: int = 16
-    """Draws of the actions for the spread of the predictions; 0 is none."""
+    """Draws of the actions for the spread of the predictions, 2 or more; 0 is none."""
     base: Path | None = None
     """Run of the base network to set beside it; by default one is looked for next to the run."""
     why: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ class DataList:
 class DataInfo:
     """Published statistics of a dataset beside the measured ones."""
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """Name of the dataset."""
 
 
@@ -72,7 +72,7 @@ def data_check(arguments: list[str]) -> int:
 class _Check:
     """Report what your own files hold, and what is wrong with them."""
 
-    path: Annotated[str, tyro.conf.Positional]
+    path: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILES")]
     """Node table, .npz, .graphml, or folder."""
     data: DataConfig = field(default_factory=DataConfig)
 
@@ -100,12 +100,12 @@ def data_build(arguments: list[str]) -> int:
 class _Build:
     """Write a graph as a store on disk, in bounded memory, to be scored by `cognn predict RUN STORE`."""
 
-    nodes: Annotated[str, tyro.conf.Positional] = ""
+    nodes: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NODES")] = ""
     """Node table, .npy of features (N, F), or a folder with both tables; also a known dataset, .npz or .graphml."""
-    edge_list: Annotated[str, tyro.conf.Positional] = ""
+    edge_list: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[EDGES]")] = ""
     """Edge table, .txt of two ids a line, or .npy (2, E)."""
     out: Path | None = None
-    """Folder of the store, which must not be there yet."""
+    """Folder of the store, to be given; it must not be there yet."""
     like: Path | None = None
     """Read the columns as this run did, so that its models can score the graph; targets are not needed then."""
     memory: float = 4.0

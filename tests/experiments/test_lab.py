@@ -130,7 +130,7 @@ def test_a_table_that_is_stopped_compares_all_the_runs_it_has(tmp_path: Path, mo
         with pytest.raises(KeyError, match="SumGNN"):
             grid.run_table(work, ["cycles"], names, {}, seeds=2)
         (row,) = json.loads(work.record.read_text())["facts"][ADDED]
-        assert (row["ours (model)"], row["theirs (base)"], row["splits"]) == ("Co-GNN(sum, mean)", "MeanGNN", seeds)
+        assert (row["model"], row["compared with"], row["splits"]) == ("Co-GNN(sum, mean)", "MeanGNN", seeds)
 
 
 def test_the_rows_of_a_dataset_stand_together_however_late_they_were_run(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ def test_splits_are_matched_not_places() -> None:
 
 def test_the_sign_and_the_verdict_follow_the_metric() -> None:
     better = gain(runs("a", {0: 0.9, 1: 0.8, 2: 0.85}), runs("b", {0: 0.8, 1: 0.71, 2: 0.74}))
-    assert (better["gain"], better["ours is"], better["splits"]) == ("+10.00 points", "better", 3)
+    assert (better["gain"], better["first is"], better["splits"]) == ("+10.00 points", "better", 3)
     error = gain(runs("a", {0: 0.9, 1: 0.8, 2: 0.85}, "mae"), runs("b", {0: 0.8, 1: 0.71, 2: 0.74}, "mae"))
-    assert (error["gain"], error["ours is"]) == ("+0.100", "worse")
+    assert (error["gain"], error["first is"]) == ("+0.100", "worse")
 
 
 def test_every_cooperative_model_stands_beside_the_base_of_its_environment() -> None:
@@ -38,14 +38,14 @@ def test_every_cooperative_model_stands_beside_the_base_of_its_environment() -> 
         *runs("GAT", some),
     ]
     (row,) = added(record)
-    assert (row["ours (model)"], row["theirs (base)"], row["gain"]) == ("Co-GNN(sum, mean)", "MeanGNN", "0.00 points")
+    assert (row["model"], row["compared with"], row["gain"]) == ("Co-GNN(sum, mean)", "MeanGNN", "0.00 points")
 
 
 def test_any_models_can_be_compared_and_no_pair_twice() -> None:
     some = {0: 0.9, 1: 0.8, 2: 0.7}
     record = [*runs("a", some), *runs("b", {0: 0.7, 1: 0.7, 2: 0.5}), *runs("c", {0: 0.9, 1: 0.7, 2: 0.65})]
     rows = against(record + runs("b", some, dataset="pubmed"), ["a", "b"], ["a", "b", "c"])
-    pairs = [(row["dataset"], row["ours (model)"], row["theirs (model)"]) for row in rows]
+    pairs = [(row["dataset"], row["first model"], row["second model"]) for row in rows]
     assert pairs == [("cora", "a", "b"), ("cora", "a", "c"), ("cora", "b", "c")]
     p, corrected = ([float(row[key]) for row in rows] for key in ("p", "Holm"))
     assert min(corrected) == pytest.approx(3 * min(p), rel=0.1)  # the least of three, to two digits

@@ -101,7 +101,9 @@ def run(lab: Lab) -> None:
             if paired(ours, theirs)[0]:
                 runs[variant] = theirs
         lab.facts[f"{dataset}: what {subject.model} gains over each variant, paired over the same splits"] = [
-            {"variant": name, **gain(ours, theirs)} for name, theirs in runs.items() if name != subject.model
+            {"variant": name, **gain(ours, theirs, "recipe", "changed")}
+            for name, theirs in runs.items()
+            if name != subject.model
         ]
         rows = {name: [_spread(theirs)] for name, theirs in runs.items()}
         lab.scores(rows, ("test",), ours[0]["metric"], dataset)
@@ -129,7 +131,7 @@ def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> s
         if name in runs:
             row = gain(runs[model], runs[name])
             p = "" if row["p"] is None else f", p = {row['p']}"
-            words.append(f"{row['ours is']} against {name} ({row['gain']}{p})")
+            words.append(f"{row['first is']} against {name} ({row['gain']}{p})")
     return f"On {dataset} the trained actions of {model} are " + "; ".join(words) + "."
 
 

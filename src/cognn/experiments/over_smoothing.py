@@ -70,7 +70,7 @@ def by_depth(runs: Runs, dataset: str) -> dict[str, ByDepth]:
 def gains(ours: ByDepth, base: ByDepth) -> list[dict[str, Any]]:
     """A row per depth at which both have a split in common: what the actions gain, by a paired test."""
     both = {layers: (runs, base[layers]) for layers, runs in ours.items() if layers in base}
-    return [{"layers": layers, **gain(*pair)} for layers, pair in both.items() if paired(*pair)[0]]
+    return [{"layers": layers, **gain(*pair, "Co-GNN", "base")} for layers, pair in both.items() if paired(*pair)[0]]
 
 
 def losses(runs: ByDepth) -> dict[str, Any]:

@@ -29,12 +29,12 @@ def _short(p: float | None) -> str | None:
     return None if p is None else f"{p:.2g}"
 
 
-def gain(ours: Runs, theirs: Runs) -> dict[str, Any]:
-    """What ours gains over theirs, as the end of a table's row."""
+def gain(ours: Runs, theirs: Runs, first: str = "first", second: str = "second") -> dict[str, Any]:
+    """What the first gain over the second, as the end of a table's row, whose columns bear these names."""
     (a, b), metric = paired(ours, theirs), ours[0]["metric"]
     result = compare_paired(a, b, metric != "mae")
-    row: dict[str, Any] = {"ours": number(mean(a), metric), "theirs": number(mean(b), metric)}
-    row |= {"gain": _gap(mean(a) - mean(b), metric), "ours is": WORDS[result.verdict]}
+    row: dict[str, Any] = {first: number(mean(a), metric), second: number(mean(b), metric)}
+    row |= {"gain": _gap(mean(a) - mean(b), metric), f"{first} is": WORDS[result.verdict]}
     return row | {"p": _short(result.p), "splits": len(a)}
 
 
@@ -53,7 +53,8 @@ def added(runs: Runs) -> list[dict[str, Any]]:
         base = BASES.get(model.removesuffix(")").rpartition(", ")[2]) if model.startswith("Co-GNN(") else None
         theirs = cells.get((dataset, base or ""), [])
         if paired(ours, theirs)[0]:
-            rows.append({"dataset": dataset, "ours (model)": model, "theirs (base)": base, **gain(ours, theirs)})
+            row = {"dataset": dataset, "model": model, "compared with": base}
+            rows.append(row | gain(ours, theirs, "Co-GNN", "base"))
     return rows
 
 
@@ -71,7 +72,7 @@ def against(runs: Runs, models: Sequence[str], others: Sequence[str]) -> list[di
         if model == other or (dataset, pair) in done or not scores[0]:
             continue
         done.add((dataset, pair))
-        rows.append({"dataset": dataset, "ours (model)": model, "theirs (model)": other, **gain(ours, theirs)})
+        rows.append({"dataset": dataset, "first model": model, "second model": other, **gain(ours, theirs)})
         ps.append(compare_paired(*scores).p)
     for row, p in zip(rows, holm(ps), strict=True):
         row |= {"Holm": _short(p), "splits": row.pop("splits")}

@@ -15,7 +15,7 @@ from cognn.train.config import ConfigError
 class Reproduce:
     """Run an experiment of the paper, or go on where it stopped; without a name, list them."""
 
-    name: Annotated[str, tyro.conf.Positional] = ""
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
     """Name of the experiment."""
     budget: Literal["smoke", "quick", "full"] = "full"
     """smoke takes seconds and proves that it runs, quick some minutes, full is the experiment itself."""

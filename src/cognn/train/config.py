@@ -31,7 +31,7 @@ class DataConfig:
     metric: str = ""
     """accuracy, roc_auc, average_precision or mae, for your own files; by default the usual one of the task."""
     directed: bool | None = None
-    """Whether the edges of your own files have a direction; it is asked for, never guessed."""
+    """Whether the edges of your own files have a direction: `--directed` or `--undirected`; never guessed."""
     id_column: str = ""
     """Column of the node ids; by default id, node_id or node."""
     edge_source: str = ""
@@ -75,7 +75,7 @@ class ModelConfig:
     action_channels: int = 16
     """Width of the action network between its layers; one layer has none."""
     action_layers: int = 1
-    """Depth of the action network."""
+    """Depth of the action network (2 by default in `cognn.CoGNN`)."""
     action_space: Literal["joint", "factored"] = "joint"
     """One draw of four actions, or two independent ones."""
     temperature: str = "learned"

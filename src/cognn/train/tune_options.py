@@ -29,7 +29,7 @@ SEARCH = ("trials", "sampler", "prune", "startup_trials", "prune_after", "study_
 class TuneOptions:
     """Search for good options of a dataset by its validation scores, or go on with a search that stopped."""
 
-    dataset: Annotated[str, tyro.conf.Positional] = ""
+    dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATASET]")] = ""
     """Name of a dataset (`cognn data list`), or a path to your own files."""
     trials: int = 50
     """How many trials the study shall have in the end; those that are there already count."""
