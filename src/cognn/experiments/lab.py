@@ -18,8 +18,9 @@ from cognn.train.checkpoint import write
 from cognn.train.config import Config, ConfigError, DataConfig
 from cognn.train.errors import RunError
 from cognn.train.fit import Fitted, open_run
+from cognn.train.follow import Report
 from cognn.train.provenance import origin
-from cognn.train.run import Report, begin, parse_numbers, run_config, train
+from cognn.train.run import begin, parse_numbers, run_config, train
 from cognn.train.sources import load_data
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from cognn.data.catalogue import ENTRIES
 from cognn.data.registry import load, origin
 from cognn.data.stats import compare, measure
 from cognn.train.config import Config, DataConfig
+from cognn.train.follow import Report
 from cognn.train.loop import Epoch
-from cognn.train.run import Report
 
 PLAIN_SECONDS = 5.0  # between two lines of a log that nobody watches live
 

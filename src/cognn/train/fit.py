@@ -17,8 +17,9 @@ from cognn.train.build import build_model, cooperative, predictions
 from cognn.train.checkpoint import fingerprint, load_tensors, load_weights, read_json
 from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig, from_mapping, load
 from cognn.train.errors import Interrupted, RunError
+from cognn.train.follow import Report
 from cognn.train.items import Items, outputs
-from cognn.train.run import Report, begin, run_config, train
+from cognn.train.run import begin, run_config, train
 from cognn.train.sources import MEMORY, from_memory, load_data
 
 __all__ = ["Fitted", "Prediction", "fit", "make_config", "open_run", "precision", "predict"]

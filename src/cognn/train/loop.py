@@ -117,6 +117,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         if not all(bool(value.isfinite().all()) for value in weights.values()):
             raise Diverged(f"split {index}: a weight is not finite after epoch {progress['epoch']}{_REMEDY}")
         lines.flush()
+        os.fsync(lines.fileno())  # a power cut must not leave a state that knows more of the log than there is
         progress.update(metrics=lines.tell(), seconds=time.perf_counter() - began)
         tensors = weights | pack_optimizer(optimizer) | best_weights | generators
         save_tensors(state, tensors, {"identity": identity, "progress": progress})
@@ -252,9 +253,11 @@ def same_run(found: dict[str, Any], expected: dict[str, Any], path: Path) -> Non
 
 @contextmanager
 def _appending(path: Path, position: int) -> Iterator[Any]:
-    """The log, cut back to what the saved state knows of."""
+    """The log, cut back to what the saved state knows of, and to whole lines if it is shorter than that."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:
+        if path.stat().st_size < position:
+            position = path.read_bytes().rfind(b"\n") + 1
         file.truncate(position)
         file.seek(0, os.SEEK_END)
         yield file

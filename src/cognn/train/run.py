@@ -1,6 +1,5 @@
 """A run: all chosen splits of a dataset, in one folder that can be picked up at any time."""
 
-import json
 import os
 import sys
 import time
@@ -19,6 +18,7 @@ from cognn.train.cluster import launched, leads
 from cognn.train.config import Config, ConfigError, load
 from cognn.train.devices import RANK, first, make_fabric
 from cognn.train.errors import Lost, RunError
+from cognn.train.follow import Report, follow
 from cognn.train.loop import Epoch, identify, same_run, train_split
 from cognn.train.metrics import is_defined
 from cognn.train.minibatches import check, home, tell
@@ -26,9 +26,6 @@ from cognn.train.partitions import kept
 from cognn.train.sources import MEMORY, load_data
 from cognn.train.tensorboard import Events, need_tensorboard
 from cognn.train.workers import in_parallel, serve
-
-Report = Callable[[int, Epoch, float, int], None]
-"""Told after every evaluation: the split, the line, the best validation score and its epoch."""
 
 
 def parse_numbers(kind: str, text: str, available: int) -> list[int]:
@@ -128,12 +125,13 @@ def train(
         return summary
 
     left = first(fabric, prepare)
+    look = follow(out, left, report, dataset.task.higher_is_better)
     if devices > 1 and launch is None:
         for index in left:
-            _on_devices(out, index, devices, report, tensorboard)
+            _on_devices(out, index, devices, look, tensorboard)
     elif jobs > 1 and len(left) > 1:
         tasks = {f"split {index}": (str(out), str(index), str(tensorboard)) for index in left}
-        in_parallel("cognn.train.run", tasks, jobs, _follow(out, left, report))
+        in_parallel("cognn.train.run", tasks, jobs, look)
     else:
         for index in left:
             _train_split(out, config, dataset, index, data, report, tensorboard and leads())
@@ -184,32 +182,11 @@ def summarise(name: str, config: Config, results: list[dict[str, Any]]) -> dict[
     return summary | {"splits": results}
 
 
-def _on_devices(out: Path, index: int, devices: int, report: Report | None, tensorboard: bool) -> None:
+def _on_devices(out: Path, index: int, devices: int, look: Callable[[], None], tensorboard: bool) -> None:
     """One split in several processes; the end of one is the end of all."""
     arguments = str(out), str(index), str(tensorboard), str(find_free_network_port())
     tasks = {f"split {index}, device {rank}": (*arguments, str(rank)) for rank in range(devices)}
-    in_parallel("cognn.train.run", tasks, devices, _follow(out, [index], report))
-
-
-def _follow(out: Path, splits: list[int], report: Report | None) -> Callable[[], None]:
-    """Report what other processes have logged since the last look."""
-    offsets = dict.fromkeys(splits if report else [], 0)
-
-    def look() -> None:
-        for index in offsets:
-            path = out / f"split-{index}" / "metrics.jsonl"
-            if not path.exists():
-                continue
-            with open(path, "rb") as file:
-                file.seek(offsets[index])
-                lines = file.read().splitlines(keepends=True)
-            for line in lines:
-                if line.endswith(b"\n"):
-                    offsets[index] += len(line)
-                    assert report is not None
-                    report(index, Epoch(**json.loads(line)), float("nan"), 0)
-
-    return look
+    in_parallel("cognn.train.run", tasks, devices, look)
 
 
 def _work(out: str, index: str, tensorboard: str, port: str = "", rank: str = "") -> None:
