@@ -134,3 +134,18 @@ def test_edge_features_change_the_outcome_and_learn(name: str, edges: dict) -> N
     order = torch.randperm(30)
     shuffled = net(case.x, case.edge_index[:, order], attr[order])
     torch.testing.assert_close(shuffled, net(case.x, case.edge_index, attr))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dot_products_of_edges_can_be_differentiated_twice(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    graph = Graph(torch.randint(9, (2, 30)), 9)
+    left, right = (torch.randn(9, 16, dtype=dtype, requires_grad=True) for _ in range(2))
+
+    def curvature(dot: Tensor) -> tuple[Tensor, ...]:
+        first = torch.autograd.grad(dot.pow(3).sum(), (left, right), create_graph=True)
+        return torch.autograd.grad(sum(grad.pow(2).sum() for grad in first), (left, right))
+
+    plain = (left[graph.in_receiver.long()] * right[graph.in_sender.long()]).sum(-1)
+    for ours, expected in zip(curvature(_edge_dot(graph, left, right)), curvature(plain), strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-3)

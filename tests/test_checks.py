@@ -1,9 +1,11 @@
 import re
 
+import numpy as np
 import pytest
 import torch
 
 from cognn import CoGNN, Graph, checks
+from cognn.baselines import Baseline
 from cognn.layers import SumLayer
 
 X = torch.ones(4, 3)
@@ -42,6 +44,7 @@ BAD_CALLS = {
     "one dimension": ((torch.ones(4), EDGES), ValueError, "x: expected shape (N, in_channels=3), got (4,)"),
     "integer features": ((X.long(), EDGES), TypeError, "x: expected floats, got torch.int64; convert with x.float()"),
     "no tensor": (([[1.0]], EDGES), TypeError, "x: expected a float tensor of shape (N, 3), got list"),
+    "sparse features": ((X.to_sparse(), EDGES), TypeError, "x: expected a dense tensor, got layout torch.sparse_coo"),
     "nan": ((with_value(float("nan")), EDGES), ValueError, "x: row 2, column 1 is nan; all values must be finite"),
     "inf": ((with_value(float("-inf")), EDGES), ValueError, "x: row 2, column 1 is -inf; all values must be finite"),
     "unasked edge features": (
@@ -215,3 +218,59 @@ def test_compiled_models_check_all_that_is_known_before_they_run() -> None:
     compiled = torch.compile(net(), backend="eager")
     with pytest.raises(Exception, match="actions: expected 'sample'"):
         compiled(X, Graph(EDGES, 4), actions="sampel")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_edge_features_have_the_type_of_the_model(dtype: torch.dtype) -> None:
+    model, attr = net(edge_dim=2), torch.ones(3, 2, dtype=dtype)
+    with pytest.raises(TypeError, match=rf"edge_attr: is {dtype}, but the model torch.float32; convert with"):
+        model(X, EDGES, attr)
+    assert model(X, EDGES, attr.float()).shape == (4, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model(X, EDGES, attr.to(torch.bfloat16)).shape == (4, 2)
+
+
+@pytest.mark.parametrize("make", [net, lambda **options: Baseline("gat", 3, 4, 2, 2, **options)], ids=["cognn", "gat"])
+def test_one_column_of_edge_features_may_be_flat_and_is_read_once(make, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr(checks, "_finite", lambda name, value: read.append(name))
+    model, attr = make(edge_dim=1).eval(), torch.tensor([0.5, -1.0, 2.0])
+    options = {"actions": "argmax"} if isinstance(model, CoGNN) else {}
+    flat = [model(X, EDGES, attr, **options) for _ in range(3)]
+    assert torch.equal(flat[0], model(X, EDGES, attr.unsqueeze(-1), **options))
+    assert read.count("edge_attr") == 2, "once flat, once not"
+
+
+def test_flat_edge_features_that_are_wrong_are_named() -> None:
+    with pytest.raises(ValueError, match="edge_attr: row 1, column 0 is nan"):
+        net(edge_dim=1)(X, EDGES, torch.tensor([0.5, torch.nan, 2.0]))
+    with pytest.raises(ValueError, match="edge_attr: row 2, column 0 is 7, expected 0 to 4"):
+        net(edge_categories=5)(X, EDGES, torch.tensor([0, 1, 7]))
+
+
+@pytest.mark.parametrize("make", [net, lambda **options: Baseline("gat", 3, 4, 2, 2, **options)], ids=["cognn", "gat"])
+def test_models_and_baselines_check_alike(make) -> None:
+    assert make(edge_categories=5).edge_categories == (5,)
+    for options, message in (
+        ({"edge_dim": 0}, "edge_dim: expected 1 or more, got 0"),
+        ({"edge_categories": (3, 0)}, "edge_categories: expected 1 or more, got 0"),
+        ({"edge_dim": 1, "edge_categories": 5}, "edge_categories: give either"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(**options)
+    model, batch = make(pool="mean"), torch.tensor([0, 0, 1, 2])
+    assert model(X, EDGES, None, batch, num_graphs=5).shape == (5, 2)
+    with pytest.raises(ValueError, match="batch: graph 2 is out of range for num_graphs=2"):
+        model(X, EDGES, None, batch, num_graphs=2)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    assert CoGNN(np.int64(3), np.int32(4), 2, 2)(X, EDGES).shape == (4, 2)
+    for wrong in (3.0, True, "3"):
+        with pytest.raises(TypeError, match="in_channels: expected a whole number"):
+            CoGNN(wrong, 4, 2, 2)
+
+
+def test_draws_need_someone_who_acts() -> None:
+    with pytest.raises(ValueError, match="samples: draws actions, but the model was built with action=None"):
+        net(action=None)(X, EDGES, samples=3)

@@ -6,8 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
-from cognn import Graph
+from cognn import CoGNN, Graph
 from cognn.graph import _prepared, as_graph
 from tests.conftest import Case, cases, dense, random_case
 
@@ -151,3 +152,20 @@ def test_a_subgraph_is_the_graph_of_the_edges_that_stay(case: Case, data: st.Dat
             "ones",
         ):
             assert torch.equal(getattr(a, name), getattr(b, name)), name
+
+
+def test_a_graph_does_not_hang_on_the_default_type() -> None:
+    torch.manual_seed(0)
+    x, edge_index = torch.randn(500, 4), torch.randint(500, (2, 12_000))
+    model = CoGNN(4, 8, 2, 2).eval()
+    expected = model(x, edge_index.clone(), actions="argmax")
+    torch.set_default_dtype(torch.float64)
+    try:
+        torch.testing.assert_close(model(x, edge_index, actions="argmax"), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_a_graph_in_pyg_data_moves_with_it() -> None:
+    data = Data(x=torch.ones(3, 1), graph=Graph(torch.tensor([[0, 1], [1, 2]]), 3))
+    assert data.to("meta", non_blocking=True).graph.device.type == "meta"

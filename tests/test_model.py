@@ -11,7 +11,7 @@ from torch_geometric.loader import DataLoader, NeighborLoader
 from torch_geometric.nn import GATv2Conv, GINEConv, GraphConv, PNAConv, TransformerConv
 
 from cognn import ActionNetwork, CoGNN, Graph, Trace
-from cognn.layers import LAYERS
+from cognn.layers import LAYERS, GATLayer
 from tests.conftest import Case, cases, induced, random_case
 
 NAMES = list(LAYERS)
@@ -295,3 +295,21 @@ def test_input_dropout_drops_features_in_training_only() -> None:
     torch.testing.assert_close(model(x, edge_index)[0], model(x, edge_index)[1])
     with pytest.raises(ValueError, match="input_dropout: expected 0 <= input_dropout < 1, got 1"):
         CoGNN(40, 8, 2, 1, input_dropout=1)
+
+
+def test_the_action_network_works_alone() -> None:
+    case = random_case(3)
+    network = ActionNetwork(5, layer="mean").double()
+    graph = Graph(case.edge_index, len(case.x))
+    assert torch.equal(network(case.x, case.edge_index), network(case.x, graph))
+    for options, message in (((0,), "in_channels"), ((5, 0), "hidden_channels"), ((5, 4, 0), "num_layers")):
+        with pytest.raises(ValueError, match=f"{message}: expected 1 or more, got 0"):
+            ActionNetwork(*options)
+    with pytest.raises(ValueError, match="action_layers: expected 1 or more, got 0"):
+        CoGNN(5, 8, 3, 2, action_layers=0)
+
+
+def test_a_layer_of_our_own_from_a_callable_is_compiled_like_any_other() -> None:
+    assert not CoGNN(5, 8, 3, 2, env=lambda i, o: GATLayer(i, o, heads=2)).wraps
+    assert CoGNN(5, 8, 3, 2, env=lambda i, o: GraphConv(i, o)).wraps
+    assert CoGNN(5, 8, 3, 2, action=lambda i, o: GraphConv(i, o)).wraps

@@ -110,3 +110,14 @@ def test_operators_for_compiled_code_are_sound() -> None:
     torch.library.opcheck(op.product.default, (case.x[:, 0].float(), g.in_ptr, g.in_sender, g.ones, False))
     torch.library.opcheck(op.edge_dot.default, (case.x, case.x, g.in_ptr, g.in_sender))
     torch.library.opcheck(op.segment_max.default, (weight.view(-1, 1), g.in_ptr))
+
+
+def test_a_tiny_graph_is_no_detour_for_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short way is for matrices; asked for a vector it would raise, and the long way come only after that."""
+    graph, asked = Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3), []
+    bag = ops._bag
+    monkeypatch.setattr(ops, "_bag", lambda x, *rest: asked.append(x.dim()) or bag(x, *rest))
+    x = torch.randn(3, 16)
+    assert torch.equal(ops.neighbor_sum(graph, x[:, 0]), x[[2, 0, 1], 0])
+    assert torch.equal(ops.heard(graph, x), x[[2, 0, 1]]), "what layers without gates call"
+    assert set(asked) == {2}

@@ -4,7 +4,8 @@ import copy
 
 import pytest
 import torch
-from torch_geometric.nn import GraphConv
+from torch import nn
+from torch_geometric.nn import GINConv, GraphConv
 
 from cognn import CoGNN, Graph, maps, ops
 from cognn import step as module
@@ -77,6 +78,18 @@ def test_checkpointing_changes_nothing_but_memory(options: dict[str, object], se
     _results(plain, *case, generator)
     assert torch.equal(state, torch.get_rng_state() if generator is None else generator.get_state())
     _results(frugal, *case, generator)  # both have seen two batches now
+    for one, other in zip(plain.buffers(), frugal.buffers(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_checkpointing_counts_a_batch_once_in_layers_of_pyg_too() -> None:
+    def layer(i: int, o: int) -> GINConv:
+        return GINConv(nn.Sequential(nn.Linear(i, o), nn.BatchNorm1d(o), nn.ReLU(), nn.Linear(o, o)))
+
+    plain, frugal = _twins(env=layer, action=layer)
+    frugal.checkpoint = True
+    for one, other in zip(_results(plain, *_board(30)), _results(frugal, *_board(30)), strict=True):
+        assert torch.equal(one, other)
     for one, other in zip(plain.buffers(), frugal.buffers(), strict=True):
         assert torch.equal(one, other)
 

@@ -221,6 +221,12 @@ class _EdgeDot(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         left, right, ptr, index, ptr_t, index_t, slot = ctx.saved_tensors
         grad = grads[0].contiguous()
+        if torch.is_grad_enabled():  # the gradient is to be differentiated itself
+            rows = torch.repeat_interleave(torch.arange(left.size(0), device=left.device), ptr.diff())
+            weight, columns = grad.unsqueeze(-1), index.long()
+            grad_left = torch.zeros_like(left).index_add(0, rows, weight * right[columns])
+            grad_right = torch.zeros_like(right).index_add(0, columns, weight * left[rows])
+            return grad_left, grad_right, None, None, None, None, None
         grad_left = ops.product(right, ptr, index, grad, True)
         grad_right = ops.product(left, ptr_t, index_t, grad[slot], True)
         return grad_left, grad_right, None, None, None, None, None

@@ -1,9 +1,9 @@
 """The models that a user compares Co-GNN with, behind the same face and in the same trainer."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import torch
 from torch import Tensor, nn
 
 from cognn import checks, noise
@@ -77,7 +77,7 @@ class Baseline(nn.Module):
         pool: Literal["mean", "sum", "max"] | None = None,
         decoder_layers: int = 1,
         edge_dim: int | None = None,
-        edge_categories: tuple[int, ...] | None = None,
+        edge_categories: int | Sequence[int] | None = None,
         alpha: float = ALPHA,
         theta: float = THETA,
     ) -> None:
@@ -96,12 +96,10 @@ class Baseline(nn.Module):
             raise ValueError(f"alpha: expected 0 <= alpha <= 1, got {alpha}")
         if not theta > 0:
             raise ValueError(f"theta: expected a number above 0, got {theta}")
-        if edge_dim is not None and edge_categories is not None:
-            raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
         self.name, self.in_channels, self.dropout, self.pool = name, in_channels, dropout, pool
         self.input_dropout = input_dropout
         self.hidden_channels, self.out_channels, self.num_layers = hidden_channels, out_channels, num_layers
-        self.edge_dim, self.edge_categories = edge_dim, tuple(edge_categories) if edge_categories is not None else None
+        self.edge_dim, self.edge_categories = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
         edges = (self.edge_dim, self.edge_categories)
 
         width = hidden_channels
@@ -120,6 +118,8 @@ class Baseline(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         actions: None = None,
+        *,
+        num_graphs: int | None = None,
     ) -> Tensor:
         """Outputs ``(N, out_channels)``, or ``(num_graphs, out_channels)`` with ``pool``.
 
@@ -129,17 +129,18 @@ class Baseline(nn.Module):
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
             actions: None; it is there so that the call of a Co-GNN is a call of a baseline.
+            num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
         """
         if actions is not None:
             raise ValueError(f"actions: the nodes of {self.name!r} have none; leave it out, or use a CoGNN")
-        if not torch.compiler.is_compiling():
-            checks.features(x, self.in_channels, next(self.parameters()).dtype)
+        dtype = self.encoder.weight.dtype
+        checks.features(x, self.in_channels, dtype)
         graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
         batch = graph.batch if batch is None and self.pool is not None else batch
-        if not torch.compiler.is_compiling():
-            checks.graph(graph, x)
-            edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
-            checks.batch(batch, self.pool, graph.num_nodes)
+        checks.graph(graph, x)
+        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories, dtype)
+        checks.batch(batch, self.pool, graph.num_nodes, num_graphs)
+        num_graphs = graph.num_graphs if num_graphs is None and batch is graph.batch is not None else num_graphs
         h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         first = self.act(h) if self.name == "gcnii" else None  # whole: what is dropped here would miss in every layer
@@ -148,7 +149,7 @@ class Baseline(nn.Module):
             h = block(h, graph, edge_attr, first)
         h = self.norm(h)
         if self.pool is not None:
-            h = POOLS[self.pool](h, batch, graph.num_graphs if graph.batch is batch else None)
+            h = POOLS[self.pool](h, batch, num_graphs)
         for linear in self.decoder[:-1]:
             h = self._drop(self.act(linear(h)))
         return cast(Tensor, self.decoder[-1](h))

@@ -1,6 +1,7 @@
 """What a caller can get wrong, each said in one line before any work is done."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ def one_of(name: str, value: Any, known: Sequence[Any]) -> None:
 
 def at_least(name: str, value: Any, low: int) -> None:
     """Refuse what is not a whole number of at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < low:
         raise ValueError(f"{name}: expected {low} or more, got {value}")
@@ -31,6 +32,8 @@ def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
     """Refuse node features of a wrong type or width."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
+    if x.layout != torch.strided:
+        raise TypeError(f"x: expected a dense tensor, got layout {x.layout}; convert with x.to_dense()")
     if not x.is_floating_point():
         raise TypeError(f"x: expected floats, got {x.dtype}; convert with x.float()")
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
@@ -60,8 +63,25 @@ def graph(value: Graph, x: Tensor) -> None:
         )
 
 
+def edge_sizes(edge_dim: int | None, edge_categories: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    """Refuse edge features that cannot be; the categories as a tuple."""
+    if isinstance(edge_categories, int):
+        edge_categories = (edge_categories,)
+    if edge_dim is not None and edge_categories is not None:
+        raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
+    if edge_dim is not None:
+        at_least("edge_dim", edge_dim, 1)
+    for size in edge_categories or ():
+        at_least("edge_categories", size, 1)
+    return None if edge_categories is None else tuple(edge_categories)
+
+
 def edge_features(
-    edge_attr: Tensor | None, num_edges: int, edge_dim: int | None, edge_categories: tuple[int, ...] | None
+    edge_attr: Tensor | None,
+    num_edges: int,
+    edge_dim: int | None,
+    edge_categories: tuple[int, ...] | None,
+    dtype: torch.dtype,
 ) -> Tensor | None:
     """Refuse edge features that do not fit the model or the graph; give continuous ones two dimensions."""
     if edge_dim is None and edge_categories is None:
@@ -75,18 +95,18 @@ def edge_features(
         raise TypeError(f"edge_attr: expected a tensor, got {type(edge_attr).__name__}")
     if edge_dim is not None and not edge_attr.is_floating_point():
         raise TypeError(f"edge_attr: expected floats for edge_dim={edge_dim}, got {edge_attr.dtype}")
+    if edge_dim is not None and edge_attr.dtype != dtype and not torch.is_autocast_enabled(edge_attr.device.type):
+        raise TypeError(f"edge_attr: is {edge_attr.dtype}, but the model {dtype}; convert with edge_attr.to({dtype})")
     if edge_categories is not None and edge_attr.dtype != torch.long:
         raise TypeError(f"edge_attr: expected torch.long for edge_categories={edge_categories}, got {edge_attr.dtype}")
     width = edge_dim if edge_dim is not None else len(edge_categories or ())
-    if edge_attr.dim() == 1 and width == 1:
-        edge_attr = edge_attr.unsqueeze(-1)
-    if tuple(edge_attr.shape) != (num_edges, width):
+    if tuple(edge_attr.shape) != (num_edges, width) and not (width == 1 and tuple(edge_attr.shape) == (num_edges,)):
         raise ValueError(f"edge_attr: expected shape ({num_edges}, {width}), got {tuple(edge_attr.shape)}")
     if edge_categories is None:
         _once("edge_attr", edge_attr, _finite)
     else:
         _once("edge_attr", edge_attr, _in_categories, edge_categories)
-    return edge_attr
+    return edge_attr if edge_attr.dim() == 2 else edge_attr.unsqueeze(-1)
 
 
 def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> None:
@@ -109,7 +129,7 @@ def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> N
     _once("actions", value, _codes)
 
 
-def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
+def batch(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: int | None = None) -> None:
     """Refuse a batch without a pool, a pool without a batch, and a batch that does not fit."""
     if value is None:
         if pool is not None:
@@ -125,7 +145,7 @@ def batch(value: Tensor | None, pool: str | None, num_nodes: int) -> None:
         )
     if tuple(value.shape) != (num_nodes,):
         raise ValueError(f"batch: expected shape (N={num_nodes},), got {tuple(value.shape)}")
-    _once("batch", value, _not_negative)
+    _once("batch", value, _graph_numbers, num_graphs)
 
 
 def _once(name: str, value: Tensor, check: Any, *limits: Any) -> None:
@@ -147,6 +167,7 @@ def _passed(value: Tensor, check: Any, limits: tuple[Any, ...]) -> tuple[Any, ..
 def _finite(name: str, value: Tensor) -> None:
     # A sum is one cheap pass and is finite unless something in it is not, or it overflowed: only then look closer.
     if not bool(value.detach().sum().isfinite()) and not bool(value.isfinite().all()):
+        value = value.reshape(len(value), -1)
         row, column = value.isfinite().logical_not().nonzero()[0].tolist()
         raise ValueError(
             f"{name}: row {row}, column {column} is {value[row, column].item()}; all values must be finite"
@@ -154,6 +175,7 @@ def _finite(name: str, value: Tensor) -> None:
 
 
 def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -> None:
+    value = value.reshape(len(value), len(edge_categories))
     for column, size in enumerate(edge_categories):
         wrong = (value[:, column] < 0) | (value[:, column] >= size)
         if bool(wrong.any()):
@@ -170,6 +192,11 @@ def _codes(name: str, value: Tensor) -> None:
             raise ValueError(f"{name}: codes are 0 (STANDARD) to 3 (ISOLATE), got {low if low < 0 else high}")
 
 
-def _not_negative(name: str, value: Tensor) -> None:
-    if value.numel() and int(value.min()) < 0:
-        raise ValueError(f"{name}: graph numbers start at 0, got {int(value.min())}")
+def _graph_numbers(name: str, value: Tensor, num_graphs: int | None) -> None:
+    if not value.numel():
+        return
+    low, high = (int(bound) for bound in value.aminmax())
+    if low < 0:
+        raise ValueError(f"{name}: graph numbers start at 0, got {low}")
+    if num_graphs is not None and high >= num_graphs:
+        raise ValueError(f"{name}: graph {high} is out of range for num_graphs={num_graphs}")

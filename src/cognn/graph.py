@@ -83,7 +83,7 @@ class Graph:
         small = edge_index.dtype
         tensors = {"edge_index": edge_index, "in_ptr": in_ptr, "in_sender": edge_index[0], "in_receiver": edge_index[1]}
         tensors["in_edge"] = torch.arange(edge_index.size(1), dtype=small, device=edge_index.device)
-        tensors["ones"] = torch.ones(edge_index.size(1), device=edge_index.device)
+        tensors["ones"] = torch.ones(edge_index.size(1), dtype=torch.float32, device=edge_index.device)
         tensors["out_ptr"], nothing = edge_index.new_zeros(num_nodes + 1), edge_index.new_empty(0)
         tensors |= {"out_receiver": nothing, "out_slot": nothing}
         out = Graph._derived(tensors, num_nodes)
@@ -101,7 +101,7 @@ class Graph:
         self.num_nodes, self.batch, self.num_graphs, self.adjacency = num_nodes, None, 1, None
         self.edge_index = edge_index
         self.__dict__.update(sort_edges(edge_index, num_nodes)._asdict())
-        self.ones = torch.ones(edge_index.size(1), device=edge_index.device)
+        self.ones = torch.ones(edge_index.size(1), dtype=torch.float32, device=edge_index.device)
         self.tiny = self.ones.numel() < TINY
         self._loopless = self._without_loops()
 
@@ -120,17 +120,19 @@ class Graph:
         """The same graph without its self-loops, for layers that bring their own; edges keep their numbers."""
         return self if self._loopless is None else self._loopless
 
-    def to(self, device: torch.device | str) -> "Graph":
-        """The same graph on another device."""
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Graph":
+        """The same graph on another device; PyG's ``Data.to`` moves the graphs in it by this."""
         if torch.device(device) == self.device:
             return self
         with torch.inference_mode(False):
-            return self._moved(device)
+            return self._moved(device, non_blocking)
 
-    def _moved(self, device: torch.device | str) -> "Graph":
-        out = self._derived({name: getattr(self, name).to(device) for name in _TENSORS}, self.num_nodes)
-        out.batch, out.num_graphs = None if self.batch is None else self.batch.to(device), self.num_graphs
-        out._loopless = None if self._loopless is None else self._loopless.to(device)
+    def _moved(self, device: torch.device | str, non_blocking: bool) -> "Graph":
+        tensors = {name: getattr(self, name).to(device, non_blocking=non_blocking) for name in _TENSORS}
+        out = self._derived(tensors, self.num_nodes)
+        out.batch = None if self.batch is None else self.batch.to(device, non_blocking=non_blocking)
+        out.num_graphs = self.num_graphs
+        out._loopless = None if self._loopless is None else self._loopless.to(device, non_blocking)
         out.num_updated = self.num_updated
         return out
 
@@ -230,7 +232,10 @@ _prepared = WeakTensorKeyDictionary()  # edge_index -> (version, num_nodes, Grap
 
 @torch.compiler.disable
 def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
-    """The :class:`Graph` of ``edge_index``; an unchanged tensor is prepared once and then remembered."""
+    """The :class:`Graph` of ``edge_index``; an unchanged tensor is prepared once and then remembered.
+
+    Writing through ``.data`` or a shared NumPy array changes a tensor behind PyTorch's back, and is not noticed.
+    """
     if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided or edge_index.is_inference():
         return Graph(edge_index, num_nodes)
     # The address notices what a version does not: `edge_index.data = ...`.
@@ -263,7 +268,10 @@ def _check(edge_index: Tensor, num_nodes: int | None) -> None:
             f"edge_index: expected an integer tensor of shape (2, E) or a Graph, got {type(edge_index).__name__}"
         )
     if edge_index.layout != torch.strided:
-        raise TypeError(f"edge_index: expected a dense (2, E) tensor, got layout {edge_index.layout}; use its indices")
+        raise TypeError(
+            f"edge_index: expected a dense (2, E) tensor, got layout {edge_index.layout}; convert it with"
+            " torch_geometric.utils.to_edge_index, and flip the rows if it is receivers by senders, as PyG's adj_t is"
+        )
     if edge_index.dtype not in (torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8):
         raise TypeError(f"edge_index: expected integers, got {edge_index.dtype}; convert with edge_index.long()")
     if edge_index.dim() != 2 or edge_index.size(0) != 2:

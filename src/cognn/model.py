@@ -12,7 +12,7 @@ from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_poo
 from cognn import checks, noise
 from cognn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
 from cognn.graph import Graph, as_graph
-from cognn.layers import CooperativeLayer, LayerSpec, make_layer
+from cognn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.layers.mean import MEAN_OVER, MeanOver
 from cognn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
 from cognn.trace import Trace
@@ -69,8 +69,8 @@ class ActionNetwork(nn.Module):
     ) -> None:
         super().__init__()
         checks.one_of("action_space", action_space, ACTION_SPACES)
-        checks.at_least("action_channels", hidden_channels, 1)
-        checks.at_least("action_layers", num_layers, 1)
+        for name in ("in_channels", "hidden_channels", "num_layers"):
+            checks.at_least(name, locals()[name], 1)
         checks.one_of("act", act, list(ACTIVATIONS))
         self.action_space, self.dropout, self.standard_bias = action_space, dropout, standard_bias
         self.act = ACTIVATIONS[act]()
@@ -81,8 +81,9 @@ class ActionNetwork(nn.Module):
             for _ in range(1 if action_space == "joint" else 2)
         )
 
-    def forward(self, h: Tensor, graph: Graph, edge_attr: Tensor | None = None) -> Tensor:
-        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space."""
+    def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
+        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
+        graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
         logits = []
         for network in self.networks:
             z = h
@@ -178,6 +179,8 @@ class CoGNN(nn.Module):
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
             checks.at_least(name, locals()[name], 1)
+        for name in ("action_channels", "action_layers"):
+            checks.at_least(name, locals()[name], 1)
         checks.one_of("mean_over", mean_over, MEAN_OVER)
         checks.one_of("norm", norm, [*NORMS, None])
         checks.one_of("residual", residual, ["identity", "linear", None])
@@ -194,20 +197,10 @@ class CoGNN(nn.Module):
             raise ValueError(f"tau0: expected a number of 0 or more, got {tau0}")
         if not math.isfinite(standard_bias):
             raise ValueError(f"standard_bias: expected a finite number, got {standard_bias}")
-        if isinstance(edge_categories, int):
-            edge_categories = (edge_categories,)
-        if edge_dim is not None and edge_categories is not None:
-            raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
-        for name, sizes in (("edge_dim", [edge_dim]), ("edge_categories", edge_categories or [])):
-            for size in sizes:
-                if size is not None:
-                    checks.at_least(name, size, 1)
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
         self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
-        self.wraps = callable(env) or callable(action)
-        self.edge_dim = edge_dim
-        self.edge_categories = tuple(edge_categories) if edge_categories is not None else None
+        self.edge_dim, self.edge_categories = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
         edges = (self.edge_dim, self.edge_categories)
 
         width = hidden_channels
@@ -231,6 +224,7 @@ class CoGNN(nn.Module):
             )
             self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
         self.tau0 = tau0
+        self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
 
     def forward(
         self,
@@ -249,25 +243,29 @@ class CoGNN(nn.Module):
 
         Args:
             x: Node features ``(N, in_channels)``.
-            edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.
+            edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.  A tensor is sorted
+                once and remembered; one that is changed through ``.data`` or a shared NumPy array is not sorted again.
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
             actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force.
-            samples: Repeat with that many draws and return their :class:`Samples` (mean, std).
+            samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
             generator: Source of the draws; by default PyTorch's own.
             num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
             return_trace: Return ``(out, Trace)``.
         """
-        checks.features(x, self.in_channels, self.encoder.weight.dtype)
+        dtype = self.encoder.weight.dtype
+        checks.features(x, self.in_channels, dtype)
         graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
         batch = graph.batch if batch is None and self.pool is not None else batch
         checks.graph(graph, x)
-        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories)
+        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories, dtype)
         checks.actions(actions, self.num_layers, graph.num_nodes, self.action_network is not None)
-        checks.batch(batch, self.pool, graph.num_nodes)
+        checks.batch(batch, self.pool, graph.num_nodes, num_graphs)
         num_graphs = graph.num_graphs if num_graphs is None and batch is graph.batch is not None else num_graphs
         if samples is not None:
             checks.at_least("samples", samples, 1)
+            if self.action_network is None:
+                raise ValueError("samples: draws actions, but the model was built with action=None; leave it out")
             if return_trace or (actions is not None and actions != "sample"):
                 raise ValueError(
                     "samples: averages over drawn actions; it goes with neither return_trace nor other actions"
@@ -275,7 +273,7 @@ class CoGNN(nn.Module):
             draws = torch.stack(
                 [self._run(x, graph, edge_attr, batch, num_graphs, None, generator)[0] for _ in range(samples)]
             )
-            return Samples(draws.mean(0), draws.std(0, correction=min(1, samples - 1)))
+            return Samples(draws.mean(0), draws.std(0) if samples > 1 else torch.full_like(draws[0], torch.nan))
         out, decisions, logits = self._run(x, graph, edge_attr, batch, num_graphs, actions, generator, return_trace)
         return (out, self._trace(graph, decisions, logits)) if return_trace else out
 

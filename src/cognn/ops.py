@@ -51,6 +51,8 @@ def heard(
     Without gates every node hears all of its neighbours.  ``weight`` ``(E,)`` weighs the edges, in the order of
     ``graph.in_edge``, and ``scale`` ``(N,)`` the receivers.
     """
+    if gates is None and scale is None:
+        return neighbor_sum(graph, x, weight)
     listen, broadcast = (None, None) if gates is None else gates
     if scale is not None:
         listen = scale if listen is None else listen * scale
@@ -61,12 +63,14 @@ def heard(
 
 def neighbor_sum(graph: "Graph", x: Tensor, weight: Tensor | None = None) -> Tensor:
     """``A @ x``, or ``A_w @ x`` with one weight per edge in the order of ``graph.in_edge``."""
-    if weight is None and graph.tiny and not x.requires_grad and not is_dynamo_compiling():
+    if weight is None and graph.tiny and x.dim() == 2 and not x.requires_grad and not is_dynamo_compiling():
         try:  # nothing is asked that the product asks itself: for a tiny graph, questions are what it costs
             return _bag(x, graph.in_sender, graph.in_ptr, False, 0, False, None, True)[0]
         except RuntimeError:
-            pass  # another type, shape or device, or no edges: the long way knows them
-    return heard(graph, x, None, weight)
+            pass  # another type or device, or no edges: the long way knows them
+    if is_compiling() or _needs_grad(x, weight):
+        return _Heard.apply(x, None, None, weight, graph, False)
+    return _times(graph, False, x, weight)
 
 
 def edge_sum(graph: "Graph", edge_attr: Tensor, weight: Tensor | None = None) -> Tensor:

@@ -192,13 +192,14 @@ def checkpointed(take: Callable[..., Step], *arguments: Any) -> Step:
     """``take(*arguments)`` without keeping what its backward pass needs, which is computed once more when it comes.
 
     Only some products with the graph are kept, unless the step is compiled.  The second time draws the same actions and
-    the same dropout, and the batch norm does not count the batch twice.
+    the same dropout, and no batch norm, in a layer of PyG or anywhere else, counts the batch twice.
     """
     from torch.utils.checkpoint import checkpoint
 
-    norm, generator = arguments[1], arguments[-2]
+    (model, *own), generator = arguments[:4], arguments[-2]
+    counting = [buffer for part in (*own, model.action_network) if part is not None for buffer in part.buffers()]
     state, shelf = None if generator is None else generator.get_state(), Shelf()
-    again = _Anew(lambda: _once_more(norm, generator, state, shelf))
+    again = _Anew(lambda: _once_more(counting, generator, state, shelf))
     out: Step = checkpoint(take, *arguments, use_reentrant=False, context_fn=lambda: (shelf.open(True), again))
     return out
 
@@ -219,10 +220,10 @@ class _Anew:
 
 @contextmanager
 def _once_more(
-    norm: nn.Module, generator: torch.Generator | None, state: Tensor | None, shelf: Shelf
+    counting: Sequence[Tensor], generator: torch.Generator | None, state: Tensor | None, shelf: Shelf
 ) -> Iterator[None]:
-    """Where the generator was, and afterwards everything as if nothing had been."""
-    counted = [buffer.clone() for buffer in norm.buffers()]
+    """Where the generator was, and afterwards everything as if nothing had been, ``counting`` buffers included."""
+    counted = [buffer.clone() for buffer in counting]
     now = None if generator is None else generator.get_state()
     if generator is not None and state is not None:
         generator.set_state(state)
@@ -233,5 +234,5 @@ def _once_more(
         if generator is not None and now is not None:
             generator.set_state(now)
         with torch.no_grad():
-            for buffer, value in zip(norm.buffers(), counted, strict=True):
+            for buffer, value in zip(counting, counted, strict=True):
                 buffer.copy_(value)

@@ -9,6 +9,7 @@ from torch_geometric.nn import (
     GINConv,
     GINEConv,
     GraphConv,
+    HypergraphConv,
     MessagePassing,
     PNAConv,
     SAGEConv,
@@ -158,3 +159,9 @@ def test_lazy_layers_get_weights_of_their_own_and_nothing_else_is_touched() -> N
     layer = WrappedLayer(GINConv(nn.Sequential(nn.Linear(5, 6), frozen)), 5, 6)
     assert not frozen.training
     assert layer.conv.nn[1].num_batches_tracked == 0
+
+
+def test_a_layer_whose_messages_leave_the_edges_is_refused() -> None:
+    """It sends along flipped edges too, where the gates of an edge would be read at the wrong ends."""
+    with pytest.raises(ValueError, match=r"HypergraphConv: .* its messages do not run along the edges alone"):
+        WrappedLayer(HypergraphConv(4, 4), 4, 4)

@@ -125,11 +125,15 @@ class WrappedLayer(CooperativeLayer):
                     for self.estimator in ("kept", "all"):
                         torch.manual_seed(0)
                         outs.append(self(x, graph, gates, edge_attr))
+                    kept = (gates.listen[graph.edge_index[1]] * gates.broadcast[graph.edge_index[0]]) != 0
+                    torch.manual_seed(0)
+                    plain = self._run(x, graph.edge_index[:, kept], None if edge_attr is None else edge_attr[kept])
+                    if not _close(outs[0], plain):
+                        raise ValueError("its messages do not run along the edges alone, so actions cannot gate them")
                     if tuple(outs[0].shape) != (8, self.out_channels):
                         shape = tuple(outs[0].shape)
                         raise ValueError(f"returned {shape} for 8 nodes, expected (8, {self.out_channels})")
-                    error = (outs[0] - outs[1]).abs().max() / outs[0].abs().max().clamp(min=1e-12)
-                    exact &= bool(error < 1e-4)
+                    exact &= _close(*outs)
         except Exception as error:
             message = f"{name}: did not run on a small graph with {self.in_channels} features: {error}"
             raise ValueError(message) from error
@@ -139,6 +143,10 @@ class WrappedLayer(CooperativeLayer):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.conv}, estimator={self.estimator!r})"
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    return bool((one - other).abs().max() / one.abs().max().clamp(min=1e-12) < 1e-4)
 
 
 def _align(mask: Tensor, given: Tensor, used: Tensor) -> Tensor:

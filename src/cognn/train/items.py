@@ -121,9 +121,10 @@ def _drawn(count: int, fabric: Fabric | None) -> tuple[Tensor, int, int]:
 
 
 def _within(whole: Batch, items: Tensor) -> Share:
-    """The connected components that hold ``items``: the rest of the graph cannot touch their outputs.
+    """The connected components that hold ``items``: no message comes to them from the rest of the graph.
 
-    On a graph in one piece that is all of it; on a forest, a model never even sees the trees that it is tested on.
+    On a graph in one piece that is all of it; on a forest, a model never even sees the trees that it is tested on, and
+    a batch norm takes its statistics from the others.
     """
     label = whole.graph.components()
     inside = torch.zeros(int(label.max()) + 1 if len(label) else 0, dtype=torch.bool, device=label.device)

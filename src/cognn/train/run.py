@@ -66,7 +66,7 @@ def _scored(dataset: Dataset, splits: list[int]) -> None:
     """Refuse validation items whose score is not defined, such as those of one class: no epoch could be chosen."""
     task = dataset.task
     for index in splits:
-        items = dataset.splits[index].val
+        items = dataset.labelled(dataset.splits[index].val)
         if len(items) and not is_defined(task, dataset.y[items]):
             raise ConfigError(
                 f"splits: {task.metric} of the {len(items)} validation items of split {index} is not defined (are they"
