@@ -9,6 +9,7 @@ from torch_geometric.nn import GINConv, GraphConv
 
 from cognn import CoGNN, Graph, maps, ops
 from cognn import step as module
+from cognn.layers import GATLayer
 from tests.conftest import random_case
 
 AFTER = {"norm": "batch", "norm_first": False, "residual": "linear"}
@@ -39,7 +40,7 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
 @pytest.mark.parametrize(
     ("options", "graphs"),
     [
-        ({"num_layers": 1, "env": "gat", "action_layers": 1}, 1),
+        ({"num_layers": 1, "env": lambda i, o: GATLayer(i, o, heads=2), "action_layers": 1}, 1),
         (
             AFTER | {"num_layers": 6, "width": maps.WIDE, "action_layers": 1, "checkpoint": True},
             2,
