@@ -51,6 +51,11 @@ def backward(product: Callable[[Tensor], Tensor], x: Tensor, grad: Tensor) -> Ca
     return lambda: torch.autograd.grad(product(leaf), leaf, grad)
 
 
+def judged(ratio: float) -> str:
+    """What a ratio means for the goal of at least 1."""
+    return "ok" if ratio >= 1 else "equal within noise" if ratio >= NOISE else "MISSED"
+
+
 def main() -> None:
     warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
     worst = float("inf")
@@ -73,13 +78,13 @@ def main() -> None:
                 rival = min(best, key=best.__getitem__)
                 ratio = best[rival] / ours
                 worst = min(worst, ratio)
-                verdict = "ok" if ratio >= 1 else "ok, equal within noise" if ratio >= NOISE else "MISSED"
+                verdict = judged(ratio)
                 print(
                     f"{label:15s}  width {width:3d}  {kind:18s}  ours {ours * 1e3:7.3f} ms"
                     f"  best rival {rival:9s} {best[rival] * 1e3:7.3f} ms  {ratio:5.2f}x  {verdict}",
                     flush=True,
                 )
-    print(f"least of all: {worst:.2f}x  (goal at least 1x: {'ok' if worst >= NOISE else 'MISSED'})")
+    print(f"least of all: {worst:.2f}x  (goal at least 1x: {judged(worst)})")
 
 
 if __name__ == "__main__":
