@@ -130,3 +130,14 @@ def test_seeds_and_generators() -> None:
     a = draw(generator=torch.Generator().manual_seed(5))
     assert torch.equal(a, first)  # a generator of the same seed gives the same stream
     assert torch.equal(draw(), (torch.manual_seed(9), draw())[1])  # and leaves the global one alone
+
+
+def test_the_likeliest_actions_have_the_gradient_of_the_softmax() -> None:
+    rng = torch.Generator().manual_seed(0)
+    logits = torch.randn(6, 4, dtype=torch.float64, generator=rng).requires_grad_()
+    inverse = torch.rand(6, dtype=torch.float64, generator=rng)
+    weight = torch.randn(2, 6, dtype=torch.float64, generator=rng)
+    gates, soft = decide(logits, inverse, "argmax").gates, (logits * inverse.unsqueeze(-1)).softmax(-1)
+    straight = (gates.listen * weight[0] + gates.broadcast * weight[1]).sum()
+    through = ((soft[:, S] + soft[:, L]) * weight[0] + (soft[:, S] + soft[:, B]) * weight[1]).sum()
+    torch.testing.assert_close(*(torch.autograd.grad(value, logits)[0] for value in (straight, through)))

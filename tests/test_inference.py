@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch_geometric.nn import SAGEConv
 
-from cognn import CoGNN
+from cognn import CoGNN, Graph
 from cognn.cli import main
 from cognn.counter import gumbel
 from cognn.data.build import from_dataset
@@ -396,3 +396,16 @@ def test_a_disk_that_fills_up_while_predicting(trained, tmp_path, capsys) -> Non
     assert not (tmp_path / "p.csv").exists()
     assert main(command) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_blocks_fit_into_their_room(tmp_path) -> None:
+    torch.manual_seed(0)
+    dataset, room, first = make_dataset("node", "multiclass"), 12_000, 0
+    near = torch.arange(30).repeat_interleave(4).repeat(2, 1)  # few senders at first, then many
+    far = torch.stack([torch.randint(60, (150,)), torch.randint(30, 60, (150,))])
+    dataset.graphs = [Graph(torch.cat([near, far], 1), 60)]
+    blocks = Blocks(from_dataset(dataset, tmp_path / "store"), room, 8, 1, torch.device("cpu"))
+    while first < 60:
+        block = blocks.take(first)
+        assert blocks._size(block.first, block.last, len(block.nodes) - block.size) <= 1.25 * room
+        first = block.last

@@ -1,3 +1,4 @@
+import math
 from itertools import product
 
 import pytest
@@ -10,7 +11,7 @@ from torch_geometric.explain import Explainer, GNNExplainer
 from torch_geometric.loader import DataLoader, NeighborLoader
 from torch_geometric.nn import GATv2Conv, GINEConv, GraphConv, PNAConv, TransformerConv
 
-from cognn import ActionNetwork, CoGNN, Graph, Trace
+from cognn import ActionNetwork, CoGNN, Graph, Trace, noise
 from cognn.layers import LAYERS, GATLayer
 from tests.conftest import Case, cases, induced, random_case
 
@@ -313,3 +314,51 @@ def test_a_layer_of_our_own_from_a_callable_is_compiled_like_any_other() -> None
     assert not CoGNN(5, 8, 3, 2, env=lambda i, o: GATLayer(i, o, heads=2)).wraps
     assert CoGNN(5, 8, 3, 2, env=lambda i, o: GraphConv(i, o)).wraps
     assert CoGNN(5, 8, 3, 2, action=lambda i, o: GraphConv(i, o)).wraps
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_orders_of_a_layer_with_dropout_and_a_deep_decoder(norm_first: bool) -> None:
+    case = random_case(9)
+    graph = Graph(case.edge_index, 9)
+    net = build(norm_first=norm_first, num_layers=2, action=None, dropout=0.5, decoder_layers=2).train()
+
+    def drop(h: torch.Tensor) -> torch.Tensor:
+        return noise.dropout(h, 0.5, True)
+
+    torch.manual_seed(1)
+    out = net(case.x, graph)
+    torch.manual_seed(1)
+    h = net.act(drop(net.encoder(case.x)))
+    for norm, layer, skip in net.steps():
+        if norm_first:
+            h = norm(h)
+            h = net.act(drop(layer(h, graph))) + skip(h)
+        else:
+            h = drop(net.act(norm(layer(h, graph) + skip(h))))
+    h = net.norms[-1](h) if norm_first else h
+    torch.testing.assert_close(out, net.decoder[1](drop(net.act(net.decoder[0](h)))))
+
+
+@pytest.mark.parametrize("pool", ["mean", "sum", "max"])
+def test_pools_are_what_they_are_called(pool: str) -> None:
+    net, batch = build(pool=pool), torch.tensor([0, 0, 0, 1, 1, 1, 1])
+    h = torch.randn(7, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    normed = net.norms[-1](h)
+    one = {"mean": lambda part: part.mean(0), "sum": lambda part: part.sum(0), "max": lambda part: part.amax(0)}[pool]
+    expected = net.decoder[0](torch.stack([one(normed[:3]), one(normed[3:])]))
+    torch.testing.assert_close(net.decode(h, batch, 2), expected)
+
+
+def test_a_fixed_temperature_is_the_learned_one_that_does_not_move() -> None:
+    case, grads = random_case(4), []
+    fixed = build(temperature=0.5, num_layers=1, action_layers=1)
+    learned = build(temperature="learned", num_layers=1, action_layers=1, tau0=2 - math.log(2))  # softplus(0) is log 2
+    learned.load_state_dict(fixed.state_dict(), strict=False)
+    nn.init.zeros_(learned.temperature.weight)
+    for net in (fixed, learned):
+        torch.manual_seed(7)
+        net(case.x, case.edge_index).pow(2).sum().backward()
+        grads.append([parameter.grad for parameter in net.action_network.parameters()])
+    for one, other in zip(*grads, strict=True):
+        assert one.abs().sum() > 0
+        torch.testing.assert_close(one, other)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
 from cognn import Gates, Graph, ops
+from cognn.graph import TINY
 from tests.conftest import Case, cases, dense, random_case
 
 WIDTHS = [None, 1, 4, ops.NARROW, ops.NARROW + 1, 33]
@@ -121,3 +122,17 @@ def test_a_tiny_graph_is_no_detour_for_vectors(monkeypatch: pytest.MonkeyPatch) 
     assert torch.equal(ops.neighbor_sum(graph, x[:, 0]), x[[2, 0, 1], 0])
     assert torch.equal(ops.heard(graph, x), x[[2, 0, 1]]), "what layers without gates call"
     assert set(asked) == {2}
+
+
+@pytest.mark.parametrize("width", [None, 1, 2, ops.NARROW, 2 * ops.NARROW, 33])
+def test_products_of_a_graph_that_is_not_tiny(width: int | None) -> None:
+    """From so many edges on, narrow products take another kernel; directions and widths must come out alike."""
+    rng = torch.Generator().manual_seed(0)
+    edge_index = torch.randint(300, (2, TINY + 500), generator=rng)
+    graph, matrix = Graph(edge_index, 300), dense(edge_index, 300)
+    assert not graph.tiny
+    x, weight = torch.randn(2, *((300,) if width is None else (300, width)), generator=rng)
+    out = ops.neighbor_sum(graph, x.requires_grad_())
+    torch.testing.assert_close(out.double(), matrix @ x.double(), rtol=1e-4, atol=1e-4)
+    (grad,) = torch.autograd.grad((out * weight).sum(), x)
+    torch.testing.assert_close(grad.double(), matrix.t() @ weight.double(), rtol=1e-4, atol=1e-4)

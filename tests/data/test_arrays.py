@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
+from cognn.data.assemble import assemble
 from cognn.data.dataset import Split
 from cognn.data.errors import DataError
 from cognn.data.files import from_pyg, load_files, load_with_schema
@@ -131,3 +132,15 @@ def test_pyg_graphs() -> None:
         from_pyg(graphs)
     with pytest.raises(DataError, match="list of them"):
         from_pyg([1, 2])
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_edge_features_follow_their_edges_into_the_graphs(directed: bool) -> None:
+    ends = torch.tensor([[3, 0, 4, 1], [4, 1, 5, 2]])  # of the second graph first, as its nodes are
+    attr = (10.0 * ends[0] + ends[1]).unsqueeze(1)
+    graphs, found, order = assemble(ends.clone(), 6, directed, attr, torch.tensor([1, 1, 1, 0, 0, 0]), 2)
+    told = []
+    for number, graph in enumerate(graphs):
+        for pair in order[graph.edge_index + 3 * number].t().tolist():
+            told.append(10.0 * min(pair) + max(pair))
+    assert found.flatten().tolist() == told

@@ -65,3 +65,18 @@ def test_holm_keeps_the_order_and_stays_a_probability() -> None:
     assert holm([0.04, 0.03, 0.9]) == pytest.approx([0.09, 0.09, 0.9])
     assert holm([0.5, 0.6]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_ours_and_theirs_may_have_other_numbers_of_runs() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(0.90, 0.01, 4), rng.normal(0.89, 0.02, 10)
+    found = compare(ours.tolist(), Published(float(theirs.mean()), float(theirs.std(ddof=1)), 10))
+    assert found.p == pytest.approx(stats.ttest_ind(ours, theirs, equal_var=False).pvalue)
+
+
+def test_the_level_is_5_percent() -> None:
+    unit = np.array([-1, -0.5, 0, 0.5, 1])
+    unit = unit / (unit.std(ddof=1) / 5**0.5)  # the t of its mean plus something is that something
+    for p, verdict in ((0.06, "equal"), (0.04, "above")):
+        found = compare((unit + stats.t.isf(p / 2, 4)).tolist(), Published(0.0))
+        assert (found.p, found.verdict) == (pytest.approx(p), verdict)

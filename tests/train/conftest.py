@@ -1,10 +1,16 @@
 """Small datasets of every kind of task, made on the spot."""
 
+import os
+import signal
+import time
+from pathlib import Path
+
 import pytest
 import torch
 
 from cognn import Graph
 from cognn.data.dataset import Dataset, Split, Task
+from cognn.train import run
 
 KINDS = {
     "binary": ("roc_auc", 1),
@@ -57,3 +63,24 @@ def make_dataset(level: str, kind: str, edges: bool = False, loops: bool = True)
 @pytest.fixture(params=["node", "graph"])
 def level(request) -> str:
     return request.param
+
+
+def train_until_killed(folder: Path, dataset: Dataset, watched: Path, wait: float = 0.0) -> None:
+    """Train in a process that is killed with SIGKILL once it has touched the ``watched`` file, and ``wait`` seconds."""
+
+    def touched() -> int:
+        return watched.stat().st_mtime_ns if watched.exists() else 0
+
+    before = touched()
+    child = os.fork()
+    if child == 0:  # one thread only, so a fork is a fair copy of a fresh process
+        try:
+            run.train(folder, dataset=dataset)
+        finally:  # whatever happens, no second pytest goes on from here
+            os._exit(0)
+    while touched() == before and os.waitpid(child, os.WNOHANG)[0] == 0:
+        time.sleep(0.001)
+    time.sleep(wait)
+    assert not (folder / "split-0" / "result.json").exists(), "done before it was killed: train longer"
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)

@@ -1,6 +1,10 @@
+import pytest
 import torch
 
-from cognn.train.checkpoint import load_tensors, save_tensors
+from cognn import Graph
+from cognn.data.dataset import Split
+from cognn.train.checkpoint import fingerprint, load_tensors, save_tensors
+from tests.train.conftest import make_dataset
 
 
 def test_equal_states_are_equal_files(tmp_path) -> None:
@@ -13,3 +17,17 @@ def test_equal_states_are_equal_files(tmp_path) -> None:
     assert told == facts
     assert back.keys() == tensors.keys()
     assert all(torch.equal(back[name], tensors[name]) for name in tensors)
+
+
+@pytest.mark.parametrize("what", ["x", "y", "edge_attr", "edges", "splits"])
+def test_whatever_changes_a_dataset_is_another_one(what: str) -> None:
+    one, other = (make_dataset("node", "binary", edges=True) for _ in range(2))
+    assert fingerprint(one) == fingerprint(other)
+    if what == "edges":
+        other.graphs = [Graph(other.graphs[0].edge_index.flip(0), 60)]
+    elif what == "splits":  # of the same items: a run that went on would have trained on what it is tested on
+        last = other.splits[1]
+        other.splits[1] = Split(last.train, last.test, last.val)
+    else:
+        getattr(other, what)[0] += 1
+    assert fingerprint(one) != fingerprint(other)

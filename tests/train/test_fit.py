@@ -220,3 +220,21 @@ def test_weights_of_edges_are_not_dropped_in_silence() -> None:
     graph.edge_weight = torch.ones(graph.edge_index.size(1))
     with pytest.raises(DataError, match="data: edge_weight is not used; make it a feature"):
         cognn.fit(graph, **SMALL)
+
+
+def test_the_spread_is_the_standard_deviation_over_draws() -> None:
+    data = make_dataset("node", "multiclass")
+    fitted = cognn.fit(data, splits="0", **SMALL)
+    found = fitted.predict(samples=5).spread
+    torch.manual_seed(fitted.seed(0))
+    with torch.no_grad():  # as `predict` does it: the seed, the model, the draws
+        model = fitted.model(0)
+        draws = torch.stack([model(data.x, data.graphs[0]).softmax(-1) for _ in range(5)])
+    assert found.max() > 0
+    torch.testing.assert_close(found, draws.std(0))
+
+
+@pytest.mark.parametrize(("metric", "best"), [("accuracy", 1), ("mae", 0)])
+def test_the_best_split_is_that_of_the_best_validation_score(metric: str, best: int, tmp_path) -> None:
+    splits = [{"split": i, "val": val, "seed": i} for i, val in enumerate((0.2, 0.9, 0.5))]
+    assert cognn.Fitted(tmp_path, None, {"metric": metric, "splits": splits}).best_split == best

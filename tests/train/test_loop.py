@@ -1,12 +1,11 @@
 import json
 import math
-import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from cognn.data.batches import Batches
 from cognn.graph import Graph
@@ -17,7 +16,7 @@ from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.evaluate import evaluate
 from cognn.train.fit import fit, make_config
 from cognn.train.loop import learning_rate
-from tests.train.conftest import KINDS, batches, make_dataset
+from tests.train.conftest import KINDS, batches, make_dataset, train_until_killed
 
 
 def small(**options) -> Config:
@@ -165,19 +164,11 @@ def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
     run.train(whole, dataset=dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)  # so that many a kill falls into the writing of a state
     rng = torch.Generator().manual_seed(0)
-    log = killed / "split-0" / "metrics.jsonl"
+    log, state = killed / "split-0" / "metrics.jsonl", killed / "split-0" / "last" / "state.safetensors"
     for kill in range(20):
-        child = os.fork()
-        if child == 0:  # one thread only, so a fork is a fair copy of a fresh process
-            run.train(killed, dataset=dataset)
-            os._exit(0)
-        before = log.stat().st_size if log.exists() else -1
-        while (log.stat().st_size if log.exists() else -1) == before and os.waitpid(child, os.WNOHANG)[0] == 0:
-            time.sleep(0.001)
-        time.sleep(0.05 * float(torch.rand((), generator=rng)))
-        assert not (killed / "split-0" / "result.json").exists(), f"done before kill {kill}: train longer"
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        wait = 0.05 * float(torch.rand((), generator=rng))
+        train_until_killed(killed, dataset, state if kill % 2 else log, wait)  # with a new state, and maybe without
+    assert load_tensors(state)[1]["progress"]["epoch"] > 5, "there must be something to go on from"
     run.train(killed, dataset=dataset)
     assert same(weights(killed), weights(whole))
     best = [load_tensors(folder / "split-0" / "best.safetensors")[0] for folder in (whole, killed)]
@@ -339,14 +330,61 @@ def test_a_loss_that_is_not_finite_ends_the_run_at_once_and_keeps_the_last_good_
     assert run.train(tmp_path, dataset=dataset)["splits"][0]["epochs"] == 20
 
 
-def test_weights_that_are_not_finite_are_not_saved_as_a_state(tmp_path, monkeypatch) -> None:
-    dataset = make_dataset("node", "regression")
-    run.begin(small(epochs=20, eval_every=10, lr=1e30, splits="0"), tmp_path, dataset)
+@pytest.mark.parametrize(("every", "what"), [(10, "a weight"), (1, "an output")])
+def test_what_is_not_finite_is_named_and_not_saved(every: int, what: str, tmp_path, monkeypatch) -> None:
+    dataset, steps = make_dataset("node", "regression"), []
+    run.begin(small(epochs=20, eval_every=every, splits="0"), tmp_path, dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    with pytest.raises(Diverged, match=r"split 0: (a weight|the loss|an output) is .* epoch \d; lower lr or set clip"):
+
+    def spoil(optimizer, *_) -> None:
+        steps.append(optimizer)
+        if len(steps) == 3:
+            optimizer.param_groups[0]["params"][0].data.view(-1)[0] = math.inf
+
+    hook = register_optimizer_step_post_hook(spoil)
+    try:
+        with pytest.raises(Diverged, match=f"split 0: {what} is not finite after epoch 3; lower lr or set clip"):
+            run.train(tmp_path, dataset=dataset)
+    finally:
+        hook.remove()
+    tensors, facts = load_tensors(tmp_path / "split-0" / "last" / "state.safetensors")
+    assert facts["progress"]["epoch"] == 2
+    assert all(value.isfinite().all() for value in tensors.values())
+
+
+def test_steps_are_taken_as_the_options_say(tmp_path) -> None:
+    steps = []
+
+    def look(optimizer, *_) -> None:
+        (group,) = optimizer.param_groups
+        norm = torch.cat([p.grad.flatten() for p in group["params"] if p.grad is not None]).norm()
+        steps.append((type(optimizer).__name__, group["lr"], group["weight_decay"], float(norm)))
+
+    options = {"schedule": "step", "step_size": 1, "gamma": 0.5, "optimizer": "adamw", "weight_decay": 0.25}
+    hook = register_optimizer_step_pre_hook(look)
+    try:
+        dataset = make_dataset("node", "binary")
+        run.begin(small(splits="0", epochs=3, lr=0.1, clip=1e-3, **options), tmp_path, dataset)
         run.train(tmp_path, dataset=dataset)
-    state = tmp_path / "split-0" / "last" / "state.safetensors"
-    assert not state.exists() or all(value.isfinite().all() for value in load_tensors(state)[0].values())
+    finally:
+        hook.remove()
+    kinds, rates, decays, norms = zip(*steps, strict=True)
+    assert all("AdamW" in kind for kind in kinds)
+    assert rates == pytest.approx([0.1, 0.05, 0.025])
+    assert set(decays) == {0.25}
+    assert max(norms) <= 1.001e-3
+
+
+def test_the_seed_says_where_it_starts_and_the_log_how_many_edges_are_kept(tmp_path) -> None:
+    dataset, starts = make_dataset("node", "binary"), []
+    for seed in (0, 1):
+        fitted = fit(dataset, tmp_path / str(seed), splits="0", seed=seed, epochs=1, hidden_channels=8, num_layers=2)
+        starts.append(fitted.model(0).encoder.weight)
+    assert not torch.equal(*starts)
+    line = json.loads((tmp_path / "1" / "split-0" / "metrics.jsonl").read_text())
+    trace = fitted.model(0)(dataset.x, dataset.graphs[0], actions="argmax", return_trace=True)[1]
+    assert 0 < line["kept"] < 1, "else its complement would do as well"
+    assert line["kept"] == pytest.approx(float(trace.kept_ratio().mean()))
 
 
 def test_a_run_killed_after_its_last_epoch_stops_early_all_the_same(tmp_path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognn.data.dataset import Task
-from cognn.train.metrics import score
+from cognn.train.metrics import loss, score
 
 RNG = torch.Generator().manual_seed(0)
 
@@ -101,3 +101,8 @@ def test_classes_that_are_absent_do_not_count_nor_warn(metric: str) -> None:
 def test_regression_leaves_missing_targets_out() -> None:
     y = torch.tensor([[1.0, torch.nan], [3.0, 0.0]])
     assert score(Task("node", "regression", 2, "mae"), torch.zeros(2, 2), y) == pytest.approx(4 / 3)
+
+
+def test_regression_learns_the_absolute_error_of_what_is_known() -> None:
+    out, y = torch.tensor([[1.0, -2.0], [3.0, 0.0]]), torch.tensor([[0.0, math.nan], [0.0, 5.0]])
+    assert float(loss(Task("node", "regression", 2, "mae"), out, y)) == pytest.approx((1 + 3 + 5) / 3)

@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from cognn import fit
+from cognn import Graph, fit
+from cognn.data.batches import Batch
 from cognn.train.build import build_model
 from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig
-from cognn.train.items import Items
+from cognn.train.items import Items, thinned
 from tests.train.conftest import make_dataset
 
 TINY = {"hidden_channels": 8, "num_layers": 2, "splits": "0"}
@@ -76,3 +77,12 @@ def test_several_draws_change_what_is_learned_only_where_something_is_drawn(tmp_
         options = TINY | {"epochs": 2, "action": action, "dropout": 0.0, "batch_size": 64}
         runs = [fit(dataset, out=tmp_path / f"{action}{k}", draws=k, **options).model(0).state_dict() for k in (1, 4)]
         assert all(torch.allclose(runs[0][key], runs[1][key], atol=1e-5) for key in runs[0]) is same
+
+
+def test_the_share_of_dropped_edges_and_whose_features_stay() -> None:
+    torch.manual_seed(0)
+    edge_index = torch.randint(50, (2, 4000))
+    batch = Batch(torch.ones(50, 1), Graph(edge_index, 50), torch.arange(4000.0).unsqueeze(1), torch.arange(50))
+    left = thinned(batch, 0.1)
+    assert left.graph.num_edges / 4000 == pytest.approx(0.9, abs=0.03)
+    assert torch.equal(left.graph.edge_index, edge_index[:, left.edge_attr.squeeze(1).long()])

@@ -1,8 +1,5 @@
 import logging
-import os
-import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +17,7 @@ from cognn.train.errors import RunError
 from cognn.train.items import Items
 from cognn.train.minibatches import receptive_field
 from cognn.train.partitions import Partitions, kept
-from tests.train.conftest import KINDS, make_dataset
+from tests.train.conftest import KINDS, make_dataset, train_until_killed
 from tests.train.test_loop import same, small, weights
 
 CPU = torch.device("cpu")
@@ -150,25 +147,17 @@ def test_training_learns_and_a_run_that_stops_ends_as_if_it_had_not(options, tmp
 def test_kill_9_leaves_no_trace(tmp_path, monkeypatch) -> None:
     dataset, config = (
         make_dataset("node", "binary"),
-        small(epochs=40, splits="0", partitions=4, partitions_per_batch=2, halo=True),
+        small(epochs=400, splits="0", partitions=4, partitions_per_batch=2, halo=True),
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         run.begin(config, folder, dataset)
     run.train(whole, dataset=dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    log = killed / "split-0" / "metrics.jsonl"
+    state = killed / "split-0" / "last" / "state.safetensors"
     for _ in range(3):
-        child = os.fork()
-        if child == 0:
-            run.train(killed, dataset=dataset)
-            os._exit(0)
-        before = log.stat().st_size if log.exists() else -1
-        while (log.stat().st_size if log.exists() else -1) == before and os.waitpid(child, os.WNOHANG)[0] == 0:
-            time.sleep(0.001)
-        assert not (killed / "split-0" / "result.json").exists(), "train longer"
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        train_until_killed(killed, dataset, state)
+    assert load_tensors(state)[1]["progress"]["epoch"] >= 3, "each of them went on from the one before"
     run.train(killed, dataset=dataset)
     assert same(weights(killed), weights(whole))
 
