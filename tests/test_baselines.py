@@ -56,7 +56,12 @@ def test_shapes_of_node_and_graph_tasks(name: str, norm: str, decoder_layers: in
 
 @pytest.mark.parametrize(
     ("name", "residual"),
-    [(name, kind) for name in NAMES for kind in ("identity", "linear", "none") if name != "gcnii" or kind == "identity"],
+    [
+        (name, kind)
+        for name in NAMES
+        for kind in ("identity", "linear", "none")
+        if name != "gcnii" or kind == "identity"
+    ],
 )
 def test_every_parameter_learns(name: str, residual: str) -> None:
     case = random_case(0, num_nodes=30, num_edges=120, dtype=torch.float32)
