@@ -89,7 +89,8 @@ def test_leaks(tmp_path: Path) -> None:
 def test_parts_of_one_class_have_no_score(tmp_path: Path) -> None:
     nodes = "id,y,split\n" + "".join(f"{i},{'ab'[i % 2 and i < 8]},{'train' if i < 8 else 'val'}\n" for i in range(12))
     report = check(tables(tmp_path, nodes + "12,a,test\n13,b,test\n", "source,target\n0,1\n"))
-    told = [line for line in report.warnings if "of one class" in line]
+    assert not report.ok, "what training refuses is not ready to train on"
+    told = [line for line in report.problems if "of one class" in line]
     assert told == ["split 0: all val items are of one class, their roc_auc is not defined; training refuses that"]
 
 
@@ -97,7 +98,7 @@ def test_labels_that_are_the_same_everywhere_have_no_score(tmp_path: Path) -> No
     rows = "".join(f"{i},{i % 2},{i // 2 % 2 if i < 8 else 1},{'train' if i < 8 else 'val'}\n" for i in range(12))
     nodes = "id,a,b,split\n" + rows.replace("8,0", "8,1").replace("10,0", "10,1")
     report = check(tables(tmp_path, nodes, "source,target\n0,1\n", target="a,b", task="multilabel"))
-    assert any("their average_precision is not defined; training refuses that" in line for line in report.warnings)
+    assert any("their average_precision is not defined; training refuses that" in line for line in report.problems)
 
 
 def test_columns_of_the_graphs_that_are_not_used_are_named(tmp_path: Path) -> None:

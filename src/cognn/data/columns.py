@@ -111,10 +111,19 @@ def _refuse_lookalikes(table: Table, name: str, values: list[str], count: int) -
     what = ""
     if all(_DECIMAL_COMMA.fullmatch(word) for word in values):
         what = f"holds numbers with a comma, such as {values[0]!r}; write them with a point"
+    elif odd := _odd_ones(values):
+        what = f"holds numbers, but for {listing(odd, 3)}; mend or empty these cells"
     elif len(values) == count > MOST_NAMES:
         what = f"has another word in every row, like a name; leave it out with --ignore {name}"
     if what:
         raise DataError(f"{table.name}: column {name!r} {what}, or say --categorical {name} to take it as it is")
+
+
+def _odd_ones(values: list[str]) -> list[str]:
+    """The words among numbers, where there are few of them and many of these: a typing error, or a sign for nothing."""
+    size = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
+    few, many = size.null_count(), len(size) - size.null_count()
+    return [word for word, number in zip(values, size, strict=True) if number is None] if many >= 9 * few else []
 
 
 def _moments(values: NDArray[np.float64]) -> tuple[float, float]:

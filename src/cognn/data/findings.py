@@ -92,7 +92,10 @@ def split_findings(report: Report, splits: list[Split], targets: Targets, x: Ten
             y = targets.y[getattr(split, part)]
             if len(y) and not is_defined(targets.task, y):
                 line = f"split {number}: all {part} items are of one class, their {targets.task.metric} is not defined"
-                report.warnings.append(line + ("; training refuses that" if part == "val" else ""))
+                if part == "val":
+                    report.problems.append(f"{line}; training refuses that")
+                else:
+                    report.warnings.append(line)
     if x is None or len(x) != len(targets.y) or x.size(1) < 2:
         return
     word = _row_words(x)

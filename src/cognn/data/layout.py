@@ -105,6 +105,15 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     roles.targets = roles.targets or usual
     roles.splits = split_names(config.split_column) or [SPLIT_NAME] * (SPLIT_NAME in items.columns)
     items.require(*roles.splits)
+    if items is not nodes:
+        clash = [
+            name for name in (*roles.targets, *roles.splits) if name in nodes.columns and name not in roles.ignored
+        ]
+        if clash:
+            raise DataError(
+                f"{nodes.name}: column {clash[0]!r} has the name of a target or split in {items.name}; rename it if it"
+                f" is a feature, else leave it out with --ignore {clash[0]} (and say --target)"
+            )
     taken = [roles.id if items is nodes else "", roles.graph, *roles.targets, *roles.splits]
     twice = [name for name in taken if name and taken.count(name) > 1]
     if twice or source == target:

@@ -46,6 +46,9 @@ def numbers(table: Table, name: str, parsed: pl.Series | None = None) -> pl.Seri
 
 def words(table: Table, name: str) -> pl.Series:
     """The column as text, cell by cell, such that 3, 3.0 and "3" are the same word and "007" is another."""
+    given = table.column(name)
+    if given.dtype.is_integer():  # beyond 2^53 a float would take neighbours for the same
+        return given.cast(pl.String)
     cells = _plain(table, name)
     if cells.dtype == pl.Float64:
         cells = cells.fill_nan(None)

@@ -5,13 +5,14 @@ In a notebook, ``plotly.graph_objects.Figure(chart.figure)`` shows one, and so d
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from cognn.actions import Action
 from cognn.report.collected import Collected, scored_parts, training_curves
-from cognn.report.palette import ACTIONS, DASHES, series
+from cognn.report.palette import ACTIONS, DASHES, dash, series
 from cognn.report.stats import Group
 
 Cell = str | int | float | None
@@ -54,7 +55,7 @@ def action_shares(groups: list[Group], by: str = "all") -> Chart:
     """Share of the nodes with each action, per layer, as stacked bars for every group."""
     layers = [str(layer + 1) for layer in range(len(groups[0].shares))]
     many = len(groups) > 1
-    x: Any = [[g.name for g in groups for _ in layers], layers * len(groups)] if many else layers
+    x: Any = [[_text(g.name) for g in groups for _ in layers], layers * len(groups)] if many else layers
     bars = [
         {
             "type": "bar",
@@ -153,7 +154,7 @@ def _lines(
     for index, group in enumerate(groups):
         y = [_round(value) for value in values(group)]
         x = list(range(first, first + len(y)))
-        line = _line(group.name, x, y, series(index), DASHES[index % len(DASHES)])
+        line = _line(_text(group.name), x, y, series(index), dash(index))
         data.append(line | {"mode": "lines+markers", "showlegend": len(groups) > 1})
     layout = _layout("layer", label)
     layout["xaxis"] |= {"dtick": 1} if groups and len(groups[0].shares) <= 20 else {}
@@ -163,6 +164,11 @@ def _lines(
     ]
     alt = f"{title} per layer, {_described(by)}. " + "; ".join(f"{g.name}: {_span(values(g))}" for g in groups)
     return Chart(key, title, alt, {"data": data, "layout": layout}, ["group", "nodes", "layer", label], rows)
+
+
+def _text(name: str) -> str:
+    """A name from the user's files as Plotly shows it: no markup, no formula."""
+    return escape(name, quote=False).replace("$", "&#36;")
 
 
 def _line(name: str, x: Any, y: Any, color: str, dash: str = "solid", shown: bool = True) -> dict[str, Any]:

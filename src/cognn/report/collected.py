@@ -18,10 +18,10 @@ from cognn.report.board import Board, board_of
 from cognn.report.stats import Group, Grouping, decisions, degree_groups
 from cognn.trace import Trace
 from cognn.train.build import cooperative
-from cognn.train.checkpoint import read_json
+from cognn.train.checkpoint import load_tensors, read_json
 from cognn.train.config import Config, ConfigError, ModelConfig
 from cognn.train.errors import RunError
-from cognn.train.fit import Fitted, Prediction, open_run
+from cognn.train.fit import Fitted, Prediction, open_run, precision
 from cognn.train.items import Items
 from cognn.train.run import run_config
 
@@ -110,11 +110,13 @@ def collect(
     if base is not None:
         _refuse_other_data(Path(base), fitted)
     chosen = fitted.best_split if split is None else split
-    prediction = fitted.predict(split=chosen, samples=samples)
-    model, dataset = fitted.model(chosen), fitted.dataset
+    prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
     graph = dataset.graphs[0] if dataset.task.level == "node" else Graph.cat(dataset.graphs)
-    acts = cooperative(model) is not None
-    trace = _trace(model, graph, fitted) if acts else None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(fitted.seed(chosen))  # as `predict` does: drawn actions are those behind the predictions
+        model = fitted.model(chosen)
+        acts = cooperative(model) is not None
+        trace = _trace(model, graph, fitted) if acts else None
     beside = Path(base) if base is not None else find_base(fitted.folder, fitted.config)
     return Collected(fitted, chosen, model, graph, trace, prediction, samples if acts else 0, beside)
 
@@ -122,12 +124,11 @@ def collect(
 def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
     """One pass over all items, acting as the scores of the run are taken."""
     config, actions, probs = fitted.config.train, [], []
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)  # one trace, whenever the report is written
+    with precision(config):
         for batch in Items(fitted.dataset, config.batch_size, torch.device("cpu")).all():
             seen = model(batch.x, batch.graph, batch.edge_attr, actions=config.actions, return_trace=True)[1]
             actions.append(seen.actions)
-            probs.append(seen.probs)
+            probs.append(seen.probs.float())
     return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1))
 
 
@@ -142,6 +143,7 @@ def find_base(folder: Path, config: Config) -> Path | None:
     """A finished run next to this one, of the same data and environment, whose nodes do not act."""
     if _plain(config.model):
         return None
+    data, found = _data(folder), []
     for result in sorted(folder.resolve().parent.glob("*/result.json")):
         other = result.parent
         try:
@@ -150,22 +152,34 @@ def find_base(folder: Path, config: Config) -> Path | None:
             continue
         if known.data != config.data or not _plain(known.model):
             continue
-        if known.model.env == config.model.env if known.model.model == "cognn" else _is_base(known, config):
-            return other
-    return None
+        own = known.model.model == "cognn"
+        if not (known.model.env == config.model.env if own else known.model.model == f"{config.model.env}gnn"):
+            continue
+        if data is not None and _data(other) == data:
+            found.append((not own, other))
+    return min(found)[1] if found else None
 
 
 def _plain(model: ModelConfig) -> bool:
     return model.model != "cognn" or model.action == "none"
 
 
-def _is_base(known: Config, config: Config) -> bool:
-    return known.model.model in (config.model.env, f"{config.model.env}gnn")
+def _data(folder: Path) -> str | None:
+    """What tells the data of a finished run from any other; options alone do not, for files change."""
+    for weights in sorted(folder.glob("split-*/best.safetensors"))[:1]:
+        try:
+            return str(load_tensors(weights)[1]["identity"]["data"])
+        except (RunError, KeyError):
+            break
+    return None
 
 
 def _refuse_other_data(base: Path, fitted: Fitted) -> None:
     """Scores stand side by side if they are of the same data and metric; how many splits they are of, the page says."""
-    known, own = run_config(base).data, fitted.config.data
+    config = run_config(base)
+    if not _plain(config.model):
+        raise RunError(f"base: the nodes of {base} act; give a run of --action none, or of a baseline")
+    known, own = config.data, fitted.config.data
     for name, value in vars(known).items():
         # The metric is compared as it was taken: an empty option is the usual one of the task.
         if name not in ("splits", "metric") and value != getattr(own, name):
@@ -175,6 +189,8 @@ def _refuse_other_data(base: Path, fitted: Fitted) -> None:
     if metric != fitted.result["metric"]:
         wanted = f"{metric}, not by {fitted.result['metric']}"
         raise RunError(f"base: {base} is scored by {wanted}; give a run of the same --metric")
+    if _data(base) != _data(fitted.folder):
+        raise RunError(f"base: the data of {base} were others, though its options are the same; train it anew")
 
 
 def training_curves(folder: Path) -> list[dict[str, Any]]:

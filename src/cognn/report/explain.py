@@ -11,6 +11,7 @@ from cognn.report.collected import Collected
 from cognn.report.outcomes import shown_values
 from cognn.train.build import predictions
 from cognn.train.errors import RunError
+from cognn.train.fit import precision
 
 MOST_SILENCED = 64
 NODES_AT_ONCE = 20_000
@@ -146,7 +147,9 @@ class _Explained:
             attr = None if self.attr is None else self.attr.repeat(copies, 1)
             actions = some.transpose(0, 1).reshape(some.size(1), -1)
             x, graph = self.x.repeat(copies, 1), Graph.cat([self.graph] * copies)
-            out = predictions(self.report.dataset.task.kind, self.report.model(x, graph, attr, actions=actions))
+            with precision(self.report.fitted.config.train):
+                out = self.report.model(x, graph, attr, actions=actions).float()
+            out = predictions(self.report.dataset.task.kind, out)
             rows.append(out if self.local is None else out[self.local :: size])
         return shown_values(self.report.dataset, torch.cat(rows))
 

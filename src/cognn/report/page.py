@@ -65,7 +65,7 @@ def page(report: Collected, explain: list[int] | None = None) -> str:
             "config": escape(report.fitted.config.to_toml().strip()),
             "classes": escape(report.classes.name),
             "search": "Node id" if by_node else "Graph",
-            "extent": escape(_extent(explorer)),
+            "extent": escape(" ".join(filter(None, [_extent(explorer), _decided(report)]))),
             "data": _json(data),
             "block": block,
             "script": script,
@@ -129,11 +129,29 @@ def _extent(explorer: dict[str, Any]) -> str:
     if explorer["numNodes"] < explorer["allNodes"]:
         held, known = explorer["numNodes"], explorer["allNodes"]
         return (
-            f"The graph has {known:,} nodes, too many for a page: it holds {held:,} around the explained ones"
-            " (--why chooses others). All figures above are of the whole graph."
+            f"The graph has {known:,} nodes, too many for a page: it holds {held:,}, those around the explained"
+            " ones first (--why chooses others). All figures above are of the whole graph."
         )
     if not explorer["drawWhole"]:
         return "Too large to be drawn at once: every node can be searched, and is shown with its neighbourhood."
+    return ""
+
+
+def _decided(report: Collected) -> str:
+    """How the decisions that are shown and the predictions hang together, where they are not of one pass."""
+    train = report.fitted.config.train
+    if report.trace is None:
+        return ""
+    if train.samples:
+        return (
+            f"Predictions are means over {train.samples} draws; the decisions shown, and what silencing and flipping"
+            " them does, are those of one pass."
+        )
+    if train.actions == "expected":
+        return (
+            "Predictions weigh every message by how likely it is; the decisions shown, and what silencing and flipping"
+            " them does, are the likeliest ones."
+        )
     return ""
 
 

@@ -15,6 +15,11 @@ DASHES = ["solid", "dash", "dot", "dashdot"]
 """What tells two lines apart in print, where colours may not."""
 
 
+def dash(index: int) -> str:
+    """The dash of the ``index``-th line; where colours start again, it is another one."""
+    return DASHES[(index + index // len(SERIES)) % len(DASHES)]
+
+
 def series(index: int) -> str:
     """The colour of the ``index``-th line or class."""
     return SERIES[index % len(SERIES)]

@@ -124,7 +124,7 @@ def _add_items(block: Block, report: Collected, items: NDArray[np.int64]) -> Non
     count = min(MOST_OUTPUTS, value.size(1))
     ranked = dataset.task.kind in ("binary", "multiclass")
     best = torch.arange(count).expand(len(value), -1)
-    if ranked:
+    if ranked or (dataset.task.kind == "multilabel" and count < value.size(1)):
         best = torch.sort(value, dim=-1, descending=True, stable=True).indices[:, :count]
     block.add("output", best.numpy(), "u2")
     block.add("value", value.gather(1, best).numpy(), "f4")
@@ -132,7 +132,7 @@ def _add_items(block: Block, report: Collected, items: NDArray[np.int64]) -> Non
         spread = report.prediction.spread[rows].expand(value.shape)  # that of p and of 1 - p is the same
         block.add("spread", spread.gather(1, best).numpy(), "f4")
     if not ranked:
-        block.add("target", dataset.y[rows].reshape(len(rows), -1)[:, :count].numpy(), "f4")
+        block.add("target", dataset.y[rows].reshape(len(rows), -1).gather(1, best).numpy(), "f4")
 
 
 def _add_nodes(block: Block, report: Collected, nodes: NDArray[np.int64]) -> dict[str, Any]:

@@ -65,14 +65,14 @@ def gallery(report: Collected, wanted: list[int]) -> NDArray[np.int64]:
     for item in order.tolist():
         if len(chosen) >= max(GALLERY, len(wanted)):
             break
-        if item not in chosen and nodes + sizes[item] <= GALLERY_NODES:
+        if item not in chosen and (not chosen or nodes + sizes[item] <= GALLERY_NODES):
             chosen.append(item)
             nodes += int(sizes[item])
     return np.array(chosen, dtype=np.int64)
 
 
 def embedded(report: Collected, roots: list[int]) -> NDArray[np.int64]:
-    """The nodes of a node task that the page holds: all, or as many around ``roots`` as there is room for."""
+    """The nodes of a node task that the page holds: all, or as many as there is room for, the ``roots`` first."""
     graph = report.graph
     layers = 0 if report.trace is None else report.trace.num_layers
     per_node, edges, nodes = 9 * layers + 160, graph.num_edges, graph.num_nodes
@@ -90,4 +90,6 @@ def embedded(report: Collected, roots: list[int]) -> NDArray[np.int64]:
         inside[ring[:fits]] = True
         around = np.concatenate([sender[start[node] : start[node + 1]] for node in ring])
         ring = rng.permutation(np.unique(around[~inside[around]]))
+        if not len(ring):  # all who can reach the roots are in: then whoever else there is
+            ring = rng.permutation(np.flatnonzero(~inside))
     return np.flatnonzero(inside)

@@ -39,9 +39,9 @@ function describe() {
   $("view-title").textContent = `Showing ${view.title}: ${total}.`;
   if (!run.layers) return;
   const { actions, kept } = countsOf(view, state.layer);
-  const share = view.edges ? percent(kept / view.edges) : "no edges to keep";
+  const share = view.edges ? `${percent(kept / view.edges)} of the edges kept (${number(kept)})` : "no edges to keep";
   const counts = actions.map((count, a) => `${run.actions[a]} ${number(count)}`).join(", ");
-  $("layer-status").textContent = `Layer ${state.layer + 1} of ${run.layers}: ${share} of the edges kept (${number(kept)}); ${counts}.`;
+  $("layer-status").textContent = `Layer ${state.layer + 1} of ${run.layers}: ${share}; ${counts}.`;
   $("layer").value = state.layer + 1;
   $("layer").setAttribute("aria-valuetext", `layer ${state.layer + 1} of ${run.layers}`);
 }
@@ -50,10 +50,12 @@ function legend() {
   const entries = {
     action: run.actions.map((name, a) => [run.colors.actions[a], name]),
     class: run.board ? [[run.board.free, "free"], [run.board.mine, "mine"]]
-      : run.classes.names.slice(0, 16).map((name, i) => [run.colors.series[i % run.colors.series.length], name]),
+      : run.classes.names.slice(0, run.colors.series.length).map((name, i) => [run.colors.series[i], name]),
     correctness: [[run.colors.right, run.correctness[1]], [run.colors.wrong, run.correctness[0]]],
   }[state.by];
   const swatches = entries.map(([color, name]) => el("li", {}, el("i", { style: { background: color } }), name));
+  const more = run.classes.names.length - run.colors.series.length;
+  if (!run.board && state.by === "class" && more > 0) swatches.push(el("li", {}, `${number(more)} more in the same colours`));
   if (run.board && state.by !== "class") swatches.push(el("li", {}, el("i", { class: "frame", style: { borderColor: run.board.mine } }), "mine (once zoomed in)"));
   const lines = run.layers ? [el("li", {}, "line: heard both ways"), el("li", {}, "arrow: one way"), el("li", {}, "faint: dropped")] : [];
   $("legend").replaceChildren(...swatches, ...lines);
@@ -64,7 +66,11 @@ function setLayer(layer) {
   repaint();
   describe();
   const rows = document.querySelectorAll("#panel-layers tbody tr");
-  rows.forEach((row, l) => row.classList.toggle("current", l === state.layer));
+  rows.forEach((row, l) => {
+    row.classList.toggle("current", l === state.layer);
+    if (l === state.layer) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+  });
 }
 
 function play() {

@@ -36,7 +36,8 @@ function outcomeOf(item) {
     if (run.samples) row.push(show(A.spread[i]));
     rows.push(row);
   }
-  box.append(details(run.outputs.length > k ? `The ${k} most likely of ${run.outputs.length} outputs` : "All outputs", table(head, rows), !ranked));
+  const which = run.kind === "regression" ? `first ${k}` : `${k} most likely`;
+  box.append(details(run.outputs.length > k ? `The ${which} of ${run.outputs.length} outputs` : "All outputs", table(head, rows), !ranked));
   return box;
 }
 
@@ -116,7 +117,8 @@ function whyOf(node, item, choose) {
   ]);
   box.append(el("h5", {}, byGraph ? "Nodes silenced at every layer" : "Heard neighbours silenced at every layer"));
   box.append(silenced.length ? table(["silent", "heard at layers", what, "change"], silenced) : el("p", {}, "It hears nobody."));
-  if (known.heard > silenced.length) box.append(el("p", { class: "note" }, `The ${silenced.length} with the largest change of ${known.heard} that are heard.`));
+  const tried = known.silenced.length < known.heard ? `${known.silenced.length} that were tried, out of ${known.heard} that are heard` : `${known.heard} that are heard`;
+  if (known.heard > silenced.length) box.append(el("p", { class: "note" }, `The ${silenced.length} with the largest change of ${tried}.`));
   const flips = known.flipped.slice().sort((a, b) => b.change - a.change).slice(0, 12).map((one) => [
     String(one.layer + 1), `${run.actions[actionOf(one.layer, known.node)]} → ${run.actions[one.action]}`, show(one.value), change(one.change),
   ]);
