@@ -317,3 +317,37 @@ def test_graph_targets_in_the_node_table(tmp_path: Path) -> None:
     )  # fmt: skip
     odd = nodes.replace("6,1,0.11", "6,1,0.12")
     refused(tables(tmp_path, odd, edges, target="energy", graph_column="molecule"), "'energy', row 7", "'1'")
+
+
+def test_a_column_of_numbers_with_a_sign_for_nothing_is_no_category(tmp_path: Path) -> None:
+    ages = [str(20 + i) for i in range(30)]
+    for odd in ("None", "?", "4O"):
+        refused(tables(tmp_path, *_aged([*ages, odd])), "'age'", f"holds numbers, but for {odd!r}", "--categorical age")
+    data = load_files(tables(tmp_path, *_aged([*ages, "None"]), categorical="age"))
+    assert data.x.size(1) == 31
+    assert load_files(tables(tmp_path, *_aged(["1", "2", "3+"] * 11))).x.size(1) == 3, "bins are words"
+
+
+def _aged(ages: list[str]) -> tuple[str, str]:
+    rows = "".join(f"{i},{age},{'ab'[i % 2]}\n" for i, age in enumerate(ages))
+    return f"id,age,y\n{rows}", "source,target\n0,1\n"
+
+
+def test_whole_numbers_beyond_floats_stay_apart(tmp_path: Path) -> None:
+    names = [2**53, 2**53 + 1, 2**53 + 2] * 4
+    pl.DataFrame({"id": range(12), "x": names, "y": names}).write_parquet(tmp_path / "nodes.parquet")
+    pl.DataFrame({"source": [0], "target": [1]}).write_parquet(tmp_path / "edges.parquet")
+    data = load_files(DataConfig(dataset=str(tmp_path), directed=True, categorical="x", task="multiclass"))
+    assert data.x.size(1) == 3
+    assert data.class_names == [str(name) for name in names[:3]]
+
+
+def test_a_node_column_with_the_name_of_the_graphs_target_is_asked_about(tmp_path: Path) -> None:
+    nodes = GRAPH_NODES.replace("id,graph,a", "id,graph,label")
+    graphs = "graph,label\n" + "".join(f"g{i},{'xy'[i % 2]}\n" for i in range(6))
+    refused(
+        tables(tmp_path, nodes, GRAPH_EDGES, graphs), "nodes.csv: column 'label' has the name of a target", "--ignore"
+    )
+    two = nodes.replace("label\n", "label,a\n").replace("\n", ",1\n").replace("label,a,1", "label,a")
+    data = load_files(tables(tmp_path, two, GRAPH_EDGES, graphs, ignore="label", target="label"))
+    assert (data.x.size(1), data.class_names) == (1, ["x", "y"])

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from cognn import report
+from cognn import Graph, report
 from cognn.cli import main
 from cognn.data.dataset import Split
 from cognn.report import charts, payload, select
 from cognn.report.collected import Collected, collect
+from cognn.report.explain import why
 from cognn.report.page import page, write_page
 from cognn.train.errors import RunError
 from tests.report.conftest import EVIL, fitted
@@ -234,3 +235,67 @@ def test_ids_are_found_by_name_or_number(board_run: Collected) -> None:
     for wrong in ("108", "-1", "x"):
         with pytest.raises(RunError, match="ids are such as 0 to 107"):
             find_item(board_run, wrong)
+
+
+def test_a_base_is_of_the_same_data_and_the_same_network(tmp_path) -> None:
+    """Options do not tell: data from memory have none, and files change."""
+    dataset, other = make_dataset("node", "binary"), make_dataset("node", "binary")
+    other.x += 1
+    run = fitted(dataset, tmp_path / "co", env="gcn", action="gcn")
+    wrong = fitted(other, tmp_path / "a-wrong", env="gcn", action="none")
+    fitted(dataset, tmp_path / "b-block", model="gcn")  # of Platonov et al., another network
+    assert collect(run, samples=0).base is None
+    right = fitted(dataset, tmp_path / "c-right", env="gcn", action="none")
+    assert collect(run, samples=0).base == right.folder.resolve()
+    with pytest.raises(RunError, match=r"base: the data of .*a-wrong were others, though its options are the same"):
+        collect(run, samples=0, base=wrong.folder)
+    with pytest.raises(RunError, match=r"base: the nodes of .*co act; give a run of --action none"):
+        collect(run, samples=0, base=run.folder)
+
+
+@pytest.mark.parametrize("options", [{"actions": "sample"}, {"precision": "bf16-mixed"}], ids=str)
+def test_the_decisions_shown_are_those_behind_the_predictions(options: dict[str, str], tmp_path) -> None:
+    report = collect(fitted(make_dataset("node", "multiclass"), tmp_path / "run", **options), samples=2)
+    for item in (0, 7, 31):
+        assert why(report, item).value == pytest.approx(report.prediction.value[item].tolist(), abs=1e-6)
+    assert "are means over" not in page(report)
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [({"samples": 3}, "Predictions are means over 3 draws"), ({"actions": "expected"}, "Predictions weigh")],
+)
+def test_where_they_are_not_the_page_says_so(options: dict[str, object], note: str, tmp_path) -> None:
+    assert note in page(collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options), samples=2))
+
+
+def test_the_most_likely_labels_are_the_most_likely(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(payload, "MOST_OUTPUTS", 3)
+    dataset = make_dataset("node", "multilabel")
+    dataset.y, dataset.task = dataset.y.repeat(1, 3), replace(dataset.task, num_outputs=6)
+    report = collect(fitted(dataset, tmp_path / "run"), samples=2)
+    arrays = unpacked(*payload.payload(report))
+    best = report.prediction.value.sort(dim=-1, descending=True, stable=True)
+    assert np.array_equal(arrays["output"].reshape(-1, 3), best.indices[:, :3])
+    assert np.allclose(arrays["value"].reshape(-1, 3), best.values[:, :3])
+    assert np.array_equal(arrays["target"].reshape(-1, 3), dataset.y.gather(1, best.indices[:, :3]))
+
+
+def test_names_are_no_markup_in_charts_and_lines_can_be_told_apart(board_run: Collected) -> None:
+    (whole,) = board_run.decisions["all"]
+    groups = [replace(whole, name=f"<b>{i}</b> $x$ & y") for i in range(12)]
+    lines = charts.kept_ratio(groups).figure["data"]
+    assert lines[3]["name"] == "&lt;b&gt;3&lt;/b&gt; &#36;x&#36; &amp; y"
+    assert charts.action_shares(groups).figure["data"][0]["x"][0][0] == "&lt;b&gt;0&lt;/b&gt; &#36;x&#36; &amp; y"
+    assert charts.kept_ratio(groups).rows[0][0] == "<b>0</b> $x$ & y", "a table shows text as it is"
+    assert len({(line["line"]["color"], line["line"]["dash"]) for line in lines}) == 12
+
+
+def test_a_page_is_never_empty(graph_run: Collected, board_run: Collected, monkeypatch) -> None:
+    monkeypatch.setattr(select, "GALLERY_NODES", 1)
+    assert len(select.gallery(graph_run, [])) == 1
+    nodes, alone = board_run.graph.num_nodes, torch.stack([torch.arange(60), torch.arange(60) + 1])
+    monkeypatch.setattr(select, "MOST_VALUES", 8_000)
+    held = select.embedded(replace(board_run, graph=Graph(alone, nodes)), [0])  # which nobody can reach
+    assert 0 in held
+    assert 20 < len(held) < nodes
