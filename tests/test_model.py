@@ -3,6 +3,7 @@ from itertools import product
 
 import pytest
 import torch
+import torch_geometric.typing as pyg
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
@@ -244,18 +245,21 @@ def test_reprs_are_readable() -> None:
 def test_works_with_pyg_loaders_and_data() -> None:
     case = random_case(13, num_nodes=30, num_edges=150, dtype=torch.float32)
     data = Data(x=case.x, edge_index=case.edge_index, y=torch.zeros(30))
-    net = build(torch.float32)
-    for batch in NeighborLoader(data, [-1, -1], batch_size=8) if _has_sampler() else []:
-        assert net(batch.x, batch.edge_index).shape == (batch.num_nodes, 3)
-    pooled = build(torch.float32, pool="sum")
+    pooled, zeros = build(torch.float32, pool="sum"), torch.zeros(30, dtype=torch.long)
+    alone = pooled(data.x, data.edge_index, None, zeros, actions="argmax")
     for batch in DataLoader([data, data, data], batch_size=2):
-        assert pooled(batch.x, batch.edge_index, batch.edge_attr, batch.batch).shape == (batch.num_graphs, 3)
+        out = pooled(batch.x, batch.edge_index, batch.edge_attr, batch.batch, actions="argmax")
+        torch.testing.assert_close(out, alone.expand(batch.num_graphs, -1))
 
 
-def _has_sampler() -> bool:
-    import torch_geometric.typing as pyg
-
-    return bool(pyg.WITH_PYG_LIB or pyg.WITH_TORCH_SPARSE)
+@pytest.mark.skipif(not (pyg.WITH_PYG_LIB or pyg.WITH_TORCH_SPARSE), reason="PyG's own sampler is not installed")
+def test_a_sample_of_all_neighbours_gives_what_the_graph_gives() -> None:
+    case = random_case(13, num_nodes=30, num_edges=150, dtype=torch.float32)
+    net, data = build(torch.float32, num_layers=1, action_layers=1), Data(x=case.x, edge_index=case.edge_index)
+    whole = net(case.x, case.edge_index, actions="argmax")
+    for batch in NeighborLoader(data, [-1, -1], batch_size=8):
+        out = net(batch.x, batch.edge_index, actions="argmax")
+        torch.testing.assert_close(out[: batch.batch_size], whole[batch.input_id])
 
 
 @pytest.mark.parametrize("env", [*NAMES, *WRAPPED])
