@@ -65,8 +65,8 @@ def graph(value: Graph, x: Tensor) -> None:
 
 def edge_sizes(edge_dim: int | None, edge_categories: int | Sequence[int] | None) -> tuple[int, ...] | None:
     """Refuse edge features that cannot be; the categories as a tuple."""
-    if isinstance(edge_categories, int):
-        edge_categories = (edge_categories,)
+    if isinstance(edge_categories, int | Integral):
+        edge_categories = (int(edge_categories),)
     if edge_dim is not None and edge_categories is not None:
         raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
     if edge_dim is not None:
