@@ -6,7 +6,8 @@ import pytest
 
 from cognn.cli import main
 from cognn.experiments import ablations
-from cognn.experiments.ablations import answer
+from cognn.experiments.ablations import CHOICES, HELP, SUBJECTS, answer, varied
+from cognn.experiments.recipes import recipe
 from tests.experiments.conftest import Reproduce
 
 
@@ -29,6 +30,17 @@ def test_smoke(reproduce) -> None:
     assert any(title.endswith("how the actions are scored") for title in record["facts"])
     some = reproduce("ablations", "--models", "actions frozen")
     assert some["facts"] == record["facts"]  # what was trained before stays beside the variants of this call
+
+
+@pytest.mark.parametrize("dataset", SUBJECTS)
+def test_every_variant_is_a_recipe_that_can_be_run(dataset: str) -> None:
+    subject = SUBJECTS[dataset]
+    whole = recipe(subject.experiment, dataset, subject.model)
+    assert whole.model.acts
+    base = recipe(subject.experiment, dataset, subject.base)
+    assert not base.model.acts
+    for changes in (HELP | CHOICES).values():
+        varied(whole, changes).check()
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["by the record", "by the run"])

@@ -39,6 +39,8 @@ SUBJECTS = {
     "enzymes": Subject("graph-classification", "Co-GNN(mean, mean)", "MeanGNN"),
     "pubmed": Subject("homophilic", "Co-GNN(mean, mean)", "MeanGNN"),
     "tolokers": Subject("heterophilic", "Co-GNN(mean, mean)", "MeanGNN"),
+    "roman-empire-glove": Subject("heterophilic", "Co-GNN(sum, sum)", "SumGNN"),
+    "peptides-func": Subject("peptides-func", "Co-GNN(gcn, gcn)", "GCN", 4),
 }
 TUNED, RANDOM = "tuned base", "edges dropped at random"
 PLAIN = {"action": "none", "standard_bias": 0.0}
@@ -70,7 +72,7 @@ SCORING: dict[str, dict[str, Any]] = {
 PLANS = {
     "smoke": Plan(("root-neighbors",), epochs=2, seeds=2),
     "quick": Plan(("root-neighbors", "cora"), tuple(HELP), epochs=300, splits=4, seeds=3),
-    "full": Plan(("root-neighbors", "cora", "minesweeper", "enzymes")),
+    "full": Plan(("root-neighbors", "cora", "minesweeper", "enzymes", "roman-empire-glove")),
 }
 
 
