@@ -235,6 +235,20 @@ def test_columns_that_cannot_be_features(tmp_path: Path) -> None:
     refused(tables(tmp_path, "id,a,y\n0,1e308,0\n1,-1e308,1\n2,3,1\n", "source,target\n"), "'a'", "too large")
 
 
+def test_the_nameless_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
+    nodes = pl.DataFrame({"a": [0.5, 2.0, 3.0], "y": [0, 1, 1], "__index_level_0__": [7, 3, 5]})
+    edges = pl.DataFrame({"source": [7], "target": [3], "w": [1.5], "__index_level_0__": [40]})
+    nodes.with_columns(id=pl.col("__index_level_0__")).write_parquet(tmp_path / "nodes.parquet")
+    edges.write_parquet(tmp_path / "edges.parquet")
+    data = load_files(DataConfig(dataset=str(tmp_path), directed=True))
+    assert data.x.shape == (3, 1)
+    assert data.edge_attr is not None
+    assert data.edge_attr.shape == (1, 1)
+    nodes.write_parquet(tmp_path / "nodes.parquet")  # it may still be what the nodes are known by
+    named = load_files(DataConfig(dataset=str(tmp_path), directed=True, id_column="__index_level_0__"))
+    assert named.graphs[0].edge_index.tolist() == [[0], [1]]
+
+
 def test_options_name_columns_that_are_there(tmp_path: Path) -> None:
     for option in ("ignore", "categorical"):
         refused(tables(tmp_path, **{option: "age,colour"}), f"{option}: no column 'colour'")

@@ -1,5 +1,6 @@
 """Which files belong together, and which of their columns means what."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("sender", "r
 GRAPH_NAMES = ("graph_id", "graph")
 TARGET_NAMES = ("y", "label", "target", "class")
 SPLIT_NAME = "split"
+INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls a nameless index in a Parquet file: where a row stood, which is no feature."""
 
 
 @dataclass
@@ -49,7 +52,7 @@ class Roles:
 
     def _left(self, table: Table, *taken: str) -> list[str]:
         others = {*taken, self.graph, *self.ignored}
-        return [name for name in table.columns if name not in others]
+        return [name for name in table.columns if name not in others and not INDEX.fullmatch(name)]
 
 
 def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
