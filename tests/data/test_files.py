@@ -235,6 +235,14 @@ def test_columns_that_cannot_be_features(tmp_path: Path) -> None:
     refused(tables(tmp_path, "id,a,y\n0,1e308,0\n1,-1e308,1\n2,3,1\n", "source,target\n"), "'a'", "too large")
 
 
+@pytest.mark.parametrize("header", ['id;"size, cm";y', "id;size, cm;y", "id;size cm;y", "id\tsize; cm\ty"])
+def test_what_separates_the_columns_is_what_the_header_has_most_of(header: str, tmp_path: Path) -> None:
+    mark = "\t" if "\t" in header else ";"
+    nodes = header + "\n" + "".join(mark.join((str(i), str(i * i), str(i % 2))) + "\n" for i in range(5))
+    data = load_files(tables(tmp_path, nodes, "source,target\n0,1\n"))
+    assert data.x.shape == (5, 1)
+
+
 def test_the_nameless_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
     nodes = pl.DataFrame({"a": [0.5, 2.0, 3.0], "y": [0, 1, 1], "__index_level_0__": [7, 3, 5]})
     edges = pl.DataFrame({"source": [7], "target": [3], "w": [1.5], "__index_level_0__": [40]})

@@ -1,6 +1,7 @@
 """CSV and Parquet tables.  Rows are counted from 1, below the header."""
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,8 @@ def _header(name: str, file: Path) -> tuple[list[str], int, str]:
         raise DataError(f"{name}: is empty; expected a header and rows")
     if "\0" in line or len(line) == MOST_HEADER:
         raise DataError(f"{name}: the first line is not a header of column names; is this a CSV file?")
-    separator = next((mark for mark in ",;\t" if mark in line), ",") if file.suffix.lower() != ".tsv" else "\t"
+    bare = re.sub(r'"[^"]*"', "", line)
+    separator = "\t" if file.suffix.lower() == ".tsv" else max(",;\t", key=bare.count)
     names = [cell.strip() for cell in next(csv.reader([line.rstrip("\r\n")], delimiter=separator))]
     twice = {cell for cell in names if names.count(cell) > 1} if len(set(names)) < len(names) else set()
     if twice:
