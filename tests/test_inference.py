@@ -1,5 +1,6 @@
 """Layer-wise inference equals the model in memory, whatever the blocks, and goes on where it was killed."""
 
+import math
 import shutil
 from pathlib import Path
 
@@ -213,6 +214,41 @@ def test_a_run_goes_on_from_any_block(graphs, tmp_path, monkeypatch) -> None:
     assert starts > 5
     assert len(done) == len(set(done))  # no block was computed twice
     torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_run_goes_on_from_a_record_that_is_old(graphs, tmp_path, monkeypatch) -> None:
+    """Later steps overwrite what earlier ones have read: nothing may go on from before such a step."""
+    dataset, store = graphs["plain"]
+    model = make_model(action="gcn", env="gcn", action_layers=1)
+    with torch.no_grad():
+        expected = model(dataset.x, dataset.graphs[0], actions="argmax")
+
+    def attempt(folder: Path, out: torch.Tensor, recorded: int = 0, killed: int = 0) -> int:
+        """Of all blocks one is recorded; returns how many there were."""
+        count = 0
+
+        def sink(first: int, last: int, rows: torch.Tensor) -> None:
+            out[first:last] = rows
+
+        def report(name: str, node: int, total: int) -> None:
+            nonlocal count
+            count += 1
+            monkeypatch.setattr("cognn.inference.scratch.SECONDS", 0.0 if count == recorded else math.inf)
+            if count == killed:
+                raise Killed
+
+        blocks = Blocks(store, ROOM, 8, 1, torch.device("cpu"))
+        run(model, store, Scratch(folder, {}), [Pass("argmax", (0,), sink)], blocks, report)
+        return count
+
+    blocks = attempt(tmp_path / "whole", torch.empty(60, 3))
+    assert blocks > 60
+    for killed in range(20, blocks, 13):
+        folder, out = tmp_path / str(killed), torch.full((60, 3), torch.nan)
+        with pytest.raises(Killed):
+            attempt(folder, out, killed - 12, killed)
+        attempt(folder, out)
+        torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_another_model_or_store_is_refused(graphs, tmp_path) -> None:

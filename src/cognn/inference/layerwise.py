@@ -86,7 +86,7 @@ def run(
                     release(array)
             if report is not None:
                 report(step.name, scratch.step * store.num_nodes + block.last, len(steps) * store.num_nodes)
-        scratch.record(scratch.step + 1, 0, force=scratch.step + 1 == len(steps))
+        scratch.record(scratch.step + 1, 0, force=True)  # the next step may overwrite what this one has read
 
 
 def checked(model: nn.Module, store: Store) -> CoGNN:

@@ -41,7 +41,8 @@ class Step(NamedTuple):
 class Plan:
     """The steps of a pass in their order.
 
-    No step overwrites what it reads, so doing a block once more changes nothing.
+    No step overwrites what it reads, so doing a block once more changes nothing; later steps do overwrite it, so the
+    end of every step has to be recorded.
 
     Args:
         model: The model, in evaluation mode.
