@@ -118,7 +118,7 @@ def _places(count: int, device: torch.device, first: int = 0) -> Tensor:
 @cache
 def _table() -> Tensor:
     with torch.inference_mode(False):
-        return torch.arange(_BLOCK, dtype=torch.int32) * _STRIDE
+        return torch.arange(_BLOCK, dtype=torch.int32, device="cpu") * _STRIDE
 
 
 def _seeds(like: Tensor, generator: torch.Generator | None = None) -> Tensor:

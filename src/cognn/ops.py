@@ -32,10 +32,10 @@ NARROW = 8
 
 with warnings.catch_warnings():  # PyTorch says once per process that CSR tensors are in beta: let it be now, unheard
     warnings.simplefilter("ignore")
-    torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([], dtype=torch.long), torch.tensor([]), (1, 1))
+    torch.eye(1, device="cpu").to_sparse_csr()
 
 _bag = torch._embedding_bag_forward_only  # a third of the dispatch of torch.ops.aten, and keeps nothing for a gradient
-_NOTHING = torch.zeros(1, 1)
+_NOTHING = torch.zeros(1, 1, dtype=torch.float32, device="cpu")  # whatever the defaults are while this is imported
 _addmm = torch.addmm  # of CSR matrices a shorter way to the kernel than torch.sparse.mm or @
 
 

@@ -13,6 +13,7 @@ from torch_geometric.nn import MessagePassing, SumAggregation
 from cognn.actions import Gates
 from cognn.graph import Graph
 from cognn.layers.base import CooperativeLayer
+from cognn.seeding import seeded
 
 
 class WrappedLayer(CooperativeLayer):
@@ -113,7 +114,7 @@ class WrappedLayer(CooperativeLayer):
         try:
             if any(isinstance(p, UninitializedParameter) for p in original.parameters()):
                 self._run(x, graph.edge_index, edge_attr)  # a lazy layer takes its size, and weights of its own, now
-            with torch.random.fork_rng(devices=[]):
+            with seeded(0, x.device):
                 self.conv = copy.deepcopy(original)
                 exact = isinstance(original.aggr_module, SumAggregation)
                 for scale, training in product((0.0, 0.3), (False, True)):
@@ -123,11 +124,12 @@ class WrappedLayer(CooperativeLayer):
                     gates = Gates(*(torch.rand(2, 8, generator=rng) < 0.5).to(x))
                     outs = []
                     for self.estimator in ("kept", "all"):
-                        torch.manual_seed(0)
-                        outs.append(self(x, graph, gates, edge_attr))
+                        with seeded(1, x.device):
+                            outs.append(self(x, graph, gates, edge_attr))
                     kept = (gates.listen[graph.edge_index[1]] * gates.broadcast[graph.edge_index[0]]) != 0
-                    torch.manual_seed(0)
-                    plain = self._run(x, graph.edge_index[:, kept], None if edge_attr is None else edge_attr[kept])
+                    attr = None if edge_attr is None else edge_attr[kept]
+                    with seeded(1, x.device):
+                        plain = self._run(x, graph.edge_index[:, kept], attr)
                     if not _close(outs[0], plain):
                         raise ValueError("its messages do not run along the edges alone, so actions cannot gate them")
                     if tuple(outs[0].shape) != (8, self.out_channels):

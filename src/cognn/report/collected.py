@@ -16,6 +16,7 @@ from cognn.graph import Graph
 from cognn.report import outcomes
 from cognn.report.board import Board, board_of
 from cognn.report.stats import Group, Grouping, decisions, degree_groups
+from cognn.seeding import seeded
 from cognn.trace import Trace
 from cognn.train.build import cooperative
 from cognn.train.checkpoint import load_tensors, read_json
@@ -112,8 +113,8 @@ def collect(
     chosen = fitted.best_split if split is None else split
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
     graph = dataset.graphs[0] if dataset.task.level == "node" else Graph.cat(dataset.graphs)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(fitted.seed(chosen))  # as `predict` does: drawn actions are those behind the predictions
+    # As `predict` does: drawn actions are those behind the predictions.
+    with seeded(fitted.seed(chosen), torch.device("cpu")):
         model = fitted.model(chosen)
         acts = cooperative(model) is not None
         trace = _trace(model, graph, fitted) if acts else None

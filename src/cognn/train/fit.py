@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from cognn.data.dataset import Dataset
 from cognn.data.errors import DataError
+from cognn.seeding import seeded
 from cognn.train.build import build_model, cooperative, predictions
 from cognn.train.checkpoint import fingerprint, load_tensors, load_weights, read_json
 from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig, from_mapping, load
@@ -87,8 +88,7 @@ class Fitted:
             actions: Whether to tell what the nodes did.
         """
         dataset = dataset or self.dataset
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed(split))
+        with seeded(self.seed(split), torch.device("cpu")):
             return predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
 
     def seed(self, split: int | None = None) -> int:

@@ -16,6 +16,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from cognn.data.dataset import Dataset, Task
+from cognn.seeding import random_state, set_random_state
 from cognn.train import metrics
 from cognn.train.build import build_model, compute, freeze_actions, num_parameters
 from cognn.train.checkpoint import (
@@ -104,13 +105,13 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
         load_weights(_unwrapped(model), tensors, "model/", state)
         unpack_optimizer(optimizer, tensors)
         best_weights = {key: value for key, value in tensors.items() if key.startswith("best/")}
-        torch.set_rng_state(tensors[_rng(fabric.global_rank)])
+        set_random_state(fabric.device, tensors[_rng(fabric.global_rank)])
         progress = facts["progress"]
     if agreed(fabric, progress["epoch"]) != progress["epoch"]:
         raise RunError(f"{state}: process {fabric.global_rank} does not see it as the first one does; share the folder")
 
     def save(lines: Any) -> None:
-        generators = {_rng(rank): bits for rank, bits in enumerate(gathered(fabric, torch.get_rng_state()))}
+        generators = {_rng(rank): bits for rank, bits in enumerate(gathered(fabric, random_state(fabric.device)))}
         if not fabric.is_global_zero:
             return
         weights = {f"model/{key}": value for key, value in _unwrapped(model).state_dict().items()}
