@@ -312,6 +312,17 @@ def test_the_action_network_works_alone() -> None:
             ActionNetwork(*options)
     with pytest.raises(ValueError, match="action_layers: expected 1 or more, got 0"):
         CoGNN(5, 8, 3, 2, action_layers=0)
+    with pytest.raises(ValueError, match="dropout: expected 0 <= dropout < 1, got 1"):
+        ActionNetwork(5, dropout=1)
+    with pytest.raises(ValueError, match="action_space: expected one of 'joint', 'factored', got 'bogus'"):
+        CoGNN(5, 8, 3, 2, action=None, action_space="bogus")  # type: ignore[arg-type]
+    attr = torch.rand(case.edge_index.size(1), 3, dtype=torch.double)
+    with pytest.raises(ValueError, match="edge_attr: this model takes none"):
+        network(case.x, case.edge_index, attr)
+    network = ActionNetwork(5, edge_dim=3).double()
+    with pytest.raises(ValueError, match="edge_attr: missing, but the model was built with edge_dim=3"):
+        network(case.x, graph)
+    assert not torch.equal(network(case.x, graph, attr), network(case.x, graph, 2 * attr))
 
 
 def test_a_layer_of_our_own_from_a_callable_is_compiled_like_any_other() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from cognn import checks, noise
 from cognn.baseline_blocks import ALPHA, KINDS, THETA, make_blocks, make_norm, reset
-from cognn.graph import Graph, as_graph
+from cognn.graph import Graph
 from cognn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
 
 if TYPE_CHECKING:
@@ -89,9 +89,8 @@ class Baseline(nn.Module):
         checks.one_of("residual", residual, ["identity", "linear", None])
         checks.one_of("act", act, list(ACTIVATIONS))
         checks.one_of("pool", pool, [*POOLS, None])
-        for label, share in (("dropout", dropout), ("input_dropout", input_dropout)):
-            if not 0 <= share < 1:
-                raise ValueError(f"{label}: expected 0 <= {label} < 1, got {share}")
+        checks.share("dropout", dropout)
+        checks.share("input_dropout", input_dropout)
         if not 0 <= alpha <= 1:
             raise ValueError(f"alpha: expected 0 <= alpha <= 1, got {alpha}")
         if not theta > 0:
@@ -134,13 +133,8 @@ class Baseline(nn.Module):
         if actions is not None:
             raise ValueError(f"actions: the nodes of {self.name!r} have none; leave it out, or use a CoGNN")
         dtype = self.encoder.weight.dtype
-        checks.features(x, self.in_channels, dtype)
-        graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
-        batch = graph.batch if batch is None and self.pool is not None else batch
-        checks.graph(graph, x)
-        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories, dtype)
-        checks.batch(batch, self.pool, graph.num_nodes, num_graphs)
-        num_graphs = graph.num_graphs if num_graphs is None and batch is graph.batch is not None else num_graphs
+        given = (x, edge_index, edge_attr, batch, num_graphs)
+        graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
         h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         first = self.act(h) if self.name == "gcnii" else None  # whole: what is dropped here would miss in every layer
@@ -203,22 +197,9 @@ def make_baseline(
     return Baseline(name, *sizes, heads=config.heads, alpha=config.alpha, theta=config.theta, **shared)
 
 
-_ONLY_COGNN = (
-    "env",
-    "action",
-    "action_channels",
-    "action_layers",
-    "action_space",
-    "temperature",
-    "tau0",
-    "mean_over",
-    "standard_bias",
-)
-
-
 def _check_config(name: str, config: "ModelConfig", is_base: bool) -> None:
     """Refuse what was asked for and cannot be had; what Baseline knows better, it refuses itself."""
-    unused = (*_ONLY_COGNN, "heads", "alpha", "theta") if is_base else _ONLY_COGNN
+    unused = (*config.only_cognn, "heads", "alpha", "theta") if is_base else config.only_cognn
     for option in fields(config):
         value = getattr(config, option.name)
         if option.name in unused and value != option.default:

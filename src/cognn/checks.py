@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from cognn.actions import ACTION_MODES
-from cognn.graph import Graph
+from cognn.graph import Graph, as_graph
 
 _seen = WeakTensorKeyDictionary()  # tensor -> what was checked of it; an unchanged tensor is checked once
 
@@ -26,6 +26,42 @@ def at_least(name: str, value: Any, low: int) -> None:
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < low:
         raise ValueError(f"{name}: expected {low} or more, got {value}")
+
+
+def share(name: str, value: float) -> None:
+    """Refuse what is not a share of something that is to be left over in part."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{name}: expected 0 <= {name} < 1, got {value}")
+
+
+class Model(Protocol):
+    """What the arguments of a call have to fit."""
+
+    in_channels: int
+    pool: Literal["mean", "sum", "max"] | None
+    edge_dim: int | None
+    edge_categories: tuple[int, ...] | None
+
+
+def arguments(
+    model: Model,
+    dtype: torch.dtype,
+    x: Tensor,
+    edge_index: Tensor | Graph,
+    edge_attr: Tensor | None,
+    batch: Tensor | None,
+    num_graphs: int | None,
+) -> tuple[Graph, Tensor | None, Tensor | None, int | None]:
+    """Refuse what a model cannot be called with; the rest as it takes it: graph, edge features, batch, its size."""
+    features(x, model.in_channels, dtype)
+    prepared = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
+    graph(prepared, x)
+    edge_attr = edge_features(edge_attr, prepared.num_edges, model.edge_dim, model.edge_categories, dtype)
+    batch = prepared.batch if batch is None and model.pool is not None else batch
+    graph_numbers(batch, model.pool, prepared.num_nodes, num_graphs)
+    if num_graphs is None and batch is prepared.batch is not None:
+        num_graphs = prepared.num_graphs
+    return prepared, edge_attr, batch, num_graphs
 
 
 def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
@@ -129,7 +165,7 @@ def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> N
     _once("actions", value, _codes)
 
 
-def batch(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: int | None = None) -> None:
+def graph_numbers(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: int | None = None) -> None:
     """Refuse a batch without a pool, a pool without a batch, and a batch that does not fit."""
     if value is None:
         if pool is not None:
@@ -145,7 +181,7 @@ def batch(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: in
         )
     if tuple(value.shape) != (num_nodes,):
         raise ValueError(f"batch: expected shape (N={num_nodes},), got {tuple(value.shape)}")
-    _once("batch", value, _graph_numbers, num_graphs)
+    _once("batch", value, _known_graphs, num_graphs)
 
 
 def _once(name: str, value: Tensor, check: Any, *limits: Any) -> None:
@@ -192,7 +228,7 @@ def _codes(name: str, value: Tensor) -> None:
             raise ValueError(f"{name}: codes are 0 (STANDARD) to 3 (ISOLATE), got {low if low < 0 else high}")
 
 
-def _graph_numbers(name: str, value: Tensor, num_graphs: int | None) -> None:
+def _known_graphs(name: str, value: Tensor, num_graphs: int | None) -> None:
     if not value.numel():
         return
     low, high = (int(bound) for bound in value.aminmax())

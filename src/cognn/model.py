@@ -64,7 +64,7 @@ class ActionNetwork(nn.Module):
         dropout: float = 0.0,
         act: str = "gelu",
         edge_dim: int | None = None,
-        edge_categories: tuple[int, ...] | None = None,
+        edge_categories: int | Sequence[int] | None = None,
         standard_bias: float = 0.0,
     ) -> None:
         super().__init__()
@@ -72,18 +72,22 @@ class ActionNetwork(nn.Module):
         for name in ("in_channels", "hidden_channels", "num_layers"):
             checks.at_least(name, locals()[name], 1)
         checks.one_of("act", act, list(ACTIVATIONS))
+        checks.share("dropout", dropout)
+        self.edges = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
         self.action_space, self.dropout, self.standard_bias = action_space, dropout, standard_bias
         self.act = ACTIVATIONS[act]()
         options = 4 if action_space == "joint" else 2
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), options]
         self.networks = nn.ModuleList(
-            nn.ModuleList(make_layer("action", layer, i, o, edge_dim, edge_categories) for i, o in pairwise(widths))
+            nn.ModuleList(make_layer("action", layer, i, o, *self.edges) for i, o in pairwise(widths))
             for _ in range(1 if action_space == "joint" else 2)
         )
 
     def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
         """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
         graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
+        if (edge_attr is None) != (self.edges == (None, None)):
+            checks.edge_features(edge_attr, graph.num_edges, *self.edges, h.dtype)
         logits = []
         for network in self.networks:
             z = h
@@ -181,14 +185,14 @@ class CoGNN(nn.Module):
             checks.at_least(name, locals()[name], 1)
         for name in ("action_channels", "action_layers"):
             checks.at_least(name, locals()[name], 1)
+        checks.one_of("action_space", action_space, ACTION_SPACES)
         checks.one_of("mean_over", mean_over, MEAN_OVER)
         checks.one_of("norm", norm, [*NORMS, None])
         checks.one_of("residual", residual, ["identity", "linear", None])
         checks.one_of("act", act, list(ACTIVATIONS))
         checks.one_of("pool", pool, [*POOLS, None])
-        for name, share in (("dropout", dropout), ("input_dropout", input_dropout)):
-            if not 0 <= share < 1:
-                raise ValueError(f"{name}: expected 0 <= {name} < 1, got {share}")
+        checks.share("dropout", dropout)
+        checks.share("input_dropout", input_dropout)
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
         if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
@@ -254,14 +258,9 @@ class CoGNN(nn.Module):
             return_trace: Return ``(out, Trace)``.
         """
         dtype = self.encoder.weight.dtype
-        checks.features(x, self.in_channels, dtype)
-        graph = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
-        batch = graph.batch if batch is None and self.pool is not None else batch
-        checks.graph(graph, x)
-        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_dim, self.edge_categories, dtype)
+        given = (x, edge_index, edge_attr, batch, num_graphs)
+        graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
         checks.actions(actions, self.num_layers, graph.num_nodes, self.action_network is not None)
-        checks.batch(batch, self.pool, graph.num_nodes, num_graphs)
-        num_graphs = graph.num_graphs if num_graphs is None and batch is graph.batch is not None else num_graphs
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if self.action_network is None:

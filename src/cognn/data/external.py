@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cognn.data.assemble import balance
 from cognn.data.whole import allocate, release
 
-Ends = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]
 Report = Callable[[int, int], None]
 
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Env = str  # "sum" "mean" "gcn" "gin" "gat"; the model itself refuses others, with the list of known ones
 
@@ -108,6 +108,12 @@ class ModelConfig:
     """Share of a node's first state in every layer of gcnii."""
     theta: float = 0.5
     """Strength of the weights of gcnii, which fades with depth: log(theta / layer + 1)."""
+
+    only_cognn: ClassVar[tuple[str, ...]] = (
+        *("env", "action", "action_channels", "action_layers", "action_space"),
+        *("temperature", "tau0", "standard_bias", "mean_over"),
+    )
+    """The options that no baseline has."""
 
     @property
     def acts(self) -> bool:

@@ -15,8 +15,7 @@ Space = dict[str, list[Any]]
 
 _SECTION = {f.name: "model" for f in fields(ModelConfig)} | {f.name: "train" for f in fields(TrainConfig)}
 _KIND = {f.name: f.type for kind in (ModelConfig, TrainConfig) for f in fields(kind)}
-_COGNN = {"env", "action", "action_channels", "action_layers", "action_space", "temperature", "tau0", "mean_over"}
-_COGNN |= {"standard_bias"}
+_COGNN = set(ModelConfig.only_cognn)
 _SCALES = ("log", "linear")
 _POINTS = 200  # of a space that are looked at for one that is possible
 
