@@ -1,7 +1,12 @@
+import errno
 import json
 import math
 import signal
+import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +20,7 @@ from cognn.train.config import Config, ConfigError
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.evaluate import evaluate
 from cognn.train.fit import fit, make_config
+from cognn.train.locks import alone
 from cognn.train.loop import learning_rate
 from tests.train.conftest import KINDS, batches, make_dataset, train_until_killed
 
@@ -395,3 +401,38 @@ def test_a_run_killed_after_its_last_epoch_stops_early_all_the_same(tmp_path) ->
     (tmp_path / "split-0" / "result.json").unlink()
     assert run.train(tmp_path, dataset=dataset)["splits"][0] == first
     assert log.read_text() == before
+
+
+def test_two_processes_do_not_train_one_split(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(loop, "WAIT", 0.1)
+    dataset = make_dataset("node", "multiclass")
+    run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
+    with alone(tmp_path / "r" / "split-0" / ".lock", ""):
+        with pytest.raises(RunError, match="split-0: another process is training this split; wait for it, or end it"):
+            run.train(tmp_path / "r", dataset=dataset)
+        assert not list((tmp_path / "r").rglob("*.jsonl"))
+    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+
+
+def test_a_split_waits_for_the_orphan_of_a_killed_command(tmp_path) -> None:
+    dataset = make_dataset("node", "multiclass")
+    run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
+    held = ExitStack()
+    held.enter_context(alone(tmp_path / "r" / "split-0" / ".lock", ""))
+    orphan = threading.Timer(0.5, held.close)
+    orphan.start()
+    began = time.monotonic()
+    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+    assert time.monotonic() - began > 0.4
+    orphan.join()
+
+
+def test_a_file_system_without_locks_is_trained_on_all_the_same(tmp_path, monkeypatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    dataset = make_dataset("node", "multiclass")
+    run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
+    assert run.train(tmp_path / "r", dataset=dataset)["splits"]

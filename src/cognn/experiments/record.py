@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any, Literal
 
 from cognn.experiments.verdict import Published, compare
+from cognn.train import locks
 from cognn.train.config import Config, ConfigError, DataConfig, ModelConfig, TrainConfig
 from cognn.train.errors import RunError
 
@@ -39,14 +40,10 @@ def folder(option: str, path: Path) -> None:
 @contextmanager
 def alone(out: Path, name: str, budget: Budget) -> Iterator[None]:
     """Nobody else writes this record meanwhile: it is read once, and would lose what another one enters."""
-    from filelock import FileLock, Timeout
-
-    try:
-        with FileLock(out / f".{stem(name, budget)}.lock", timeout=0):
-            yield
-    except Timeout:
-        record = out / f"{stem(name, budget)}.json"
-        raise RunError(f"{record}: another cognn reproduce is writing it; wait for it, or give another --out") from None
+    record = out / f"{stem(name, budget)}.json"
+    busy = f"{record}: another cognn reproduce is writing it; wait for it, or give another --out and --work"
+    with locks.alone(out / f".{record.stem}.lock", busy):
+        yield
 
 
 _RUN: dict[str, type] = dict.fromkeys(("dataset", "model", "metric"), str)

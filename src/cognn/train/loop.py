@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,16 @@ from cognn.train.checkpoint import (
     write_json,
 )
 from cognn.train.config import Config, ModelConfig, TrainConfig
-from cognn.train.devices import agreed, gathered, make_fabric, sum_gradients, summed
+from cognn.train.devices import agreed, first, gathered, make_fabric, sum_gradients, summed
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.items import Items, outputs, thinned
+from cognn.train.locks import alone
 from cognn.train.minibatches import minibatches
 from cognn.train.provenance import origin
 
 CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
+WAIT = 30.0
+"""Seconds that a split waits for another process to let go of it."""
 _REMEDY = "; lower lr or set clip"
 
 
@@ -73,8 +76,17 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
 
     With several devices every one of their processes calls this; the first of them evaluates, watches and writes.
     """
+    fabric = make_fabric(config.train)
+    busy = f"{folder}: another process is training this split; wait for it, or end it"
+    with ExitStack() as held:  # an orphan of a command that was killed ends its epoch first
+        first(fabric, lambda: held.enter_context(alone(folder / ".lock", busy, WAIT)))
+        return _train_split(fabric, config, dataset, index, folder, data, watch)
+
+
+def _train_split(
+    fabric: Fabric, config: Config, dataset: Dataset, index: int, folder: Path, data: str, watch: Watch
+) -> dict[str, Any]:
     t, task = config.train, dataset.task
-    fabric = make_fabric(t)
     torch.manual_seed(t.seed + index)
     model = build_model(config.model, dataset)
     compute(model, t)
