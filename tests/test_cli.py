@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 from cognn.cli import COMMANDS, main
+from cognn.data.dataset import Dataset
+from tests.train.conftest import make_dataset
 
 SIZES = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "3", "--quiet"]
 
@@ -187,6 +189,24 @@ def test_help_version_list_and_info(capsys) -> None:
     assert re.search(r"cognn \d+\.\d+\.\d+", shown)
     for name in ("roman-empire", "peptides-func", "reddit-multi-5k"):
         assert name[:8] in shown
+
+
+def test_data_info_sets_what_was_published_beside_what_is_measured(capsys, monkeypatch) -> None:
+    def shown(dataset: Dataset, **facts: float) -> dict[str, list[str]]:
+        dataset.facts = {name.replace("_", " "): value for name, value in facts.items()}
+        monkeypatch.setattr("cognn.report.terminal.load", lambda name: dataset)
+        assert main(["data", "info", "cora"]) == 0
+        rows = [line.strip("│").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+        return {name.strip(): [cell.strip() for cell in cells] for name, *cells in rows}
+
+    rows = shown(make_dataset("node", "multiclass"), nodes=60, edge_homophily=0.9)
+    assert rows["nodes"] == ["60", "60"]
+    assert rows["edge homophily"][1] == "0.9 (differs)"
+    assert rows["undirected"] == ["no", ""]
+    assert "nodes per graph" not in rows
+    rows = shown(make_dataset("graph", "multiclass"), graphs=40, edges_per_graph=0.5)
+    assert rows["graphs"] == ["40", "40"]
+    assert rows["edges per graph"][1] == "0.5 (differs)"
 
 
 def test_data_check_reports_and_refuses(tmp_path, capsys) -> None:

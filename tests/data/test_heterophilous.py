@@ -21,7 +21,7 @@ def test_published_statistics(mirror: Path, name, nodes, edges, features, homoph
     dataset = heterophilous.load(name)
     stats = measure(dataset)
     assert (stats.nodes, stats.edges, stats.directed_edges, stats.features) == (nodes, edges, 2 * edges, features)
-    assert round(stats.homophily, 2) == homophily
+    assert round(stats.edge_homophily, 2) == homophily
     assert stats.splits == [split] * 10
     assert stats.unlabelled == 0
     if name == "roman-empire-glove":

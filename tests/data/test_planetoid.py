@@ -21,7 +21,7 @@ def test_published_statistics(mirror: Path, name, nodes, edges, features, classe
     stats = measure(dataset)
     assert (stats.nodes, stats.edges, stats.directed_edges) == (nodes, edges, 2 * edges)
     assert (stats.features, stats.classes) == (features, classes)
-    assert round(stats.homophily, 2) == homophily
+    assert round(stats.edge_homophily, 2) == homophily
     assert stats.splits[0] == split
     assert len(stats.splits) == 10
     torch.testing.assert_close(dataset.x.sum(1), torch.ones(nodes))

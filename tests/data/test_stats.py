@@ -23,7 +23,7 @@ def test_every_count_on_a_graph_with_every_fault() -> None:
     stats = measure(toy(edges, torch.tensor([0, 0, 1, 2, -1]), MULTICLASS))
     assert (stats.nodes, stats.edges, stats.directed_edges, stats.features, stats.classes) == (5, 2, 6, 3, 3)
     assert (stats.self_loops, stats.duplicates, stats.isolated, stats.undirected) == (2, 1, 2, False)
-    assert stats.homophily == 0.5
+    assert stats.edge_homophily == 0.5
     assert (stats.items, stats.unlabelled) == (5, 1)
     assert stats.balance == pytest.approx({"0": 0.5, "1": 0.25, "2": 0.25})
     assert (stats.mean_degree, stats.max_degree) == (6 / 5, 2)
@@ -35,17 +35,17 @@ def test_homophily_leaves_out_the_unlabelled() -> None:
     edges = [(0, 1), (1, 2), (2, 3)]
     binary = Task("node", "binary", 1, "roc_auc")
     stats = measure(toy(edges, torch.tensor([1.0, 1.0, torch.nan, 0.0]), binary, class_names=["no", "yes"]))
-    assert stats.homophily == 1
+    assert stats.edge_homophily == 1
     assert stats.balance == pytest.approx({"no": 1 / 3, "yes": 2 / 3})
-    assert measure(toy([], torch.tensor([0, 1, 2]), MULTICLASS)).homophily is None
+    assert measure(toy([], torch.tensor([0, 1, 2]), MULTICLASS)).edge_homophily is None
 
 
 def test_kinds_without_classes() -> None:
     many = toy([], torch.tensor([[1.0, 0.0], [1.0, torch.nan]]), Task("node", "multilabel", 2, "average_precision"))
     stats = measure(many)
-    assert (stats.classes, stats.homophily, stats.balance) == (2, None, {"0": 1.0, "1": 0.0})
+    assert (stats.classes, stats.edge_homophily, stats.balance) == (2, None, {"0": 1.0, "1": 0.0})
     stats = measure(toy([], torch.full((4, 2), torch.nan), Task("node", "regression", 2, "mae")))
-    assert (stats.classes, stats.homophily, stats.balance, stats.unlabelled) == (None, None, {}, 4)
+    assert (stats.classes, stats.edge_homophily, stats.balance, stats.unlabelled) == (None, None, {}, 4)
     assert (stats.mean_degree, stats.max_degree, stats.isolated) == (0, 0, 4)
 
 
@@ -58,7 +58,7 @@ def test_leaks() -> None:
 def test_many_graphs() -> None:
     stats = measure(cycles())
     assert (stats.graphs, stats.nodes, stats.edges, stats.directed_edges) == (14, 126, 126, 252)
-    assert (stats.homophily, stats.mean_degree, stats.max_degree) == (None, 2, 2)
+    assert (stats.edge_homophily, stats.mean_degree, stats.max_degree) == (None, 2, 2)
     assert stats.balance == {"two cycles": 0.5, "one cycle": 0.5}
     assert stats.facts()["nodes per graph"] == 9
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ class Stats:
     features: int
     classes: int | None
     """Classes, or labels of a multi-label task; None for regression."""
-    homophily: float | None
+    edge_homophily: float | None
     """Share of the pairs (of labelled nodes) whose classes agree; None unless nodes have classes."""
     balance: dict[str, float]
     """Share of every class among the labelled items, or of the items that have a label; empty for regression."""
@@ -46,19 +46,12 @@ class Stats:
     undirected: bool
     """Whether every edge is there in both directions."""
 
-    def facts(self) -> dict[str, float | None]:
-        """The measurements that have published counterparts, under the names those have."""
-        return {
-            "graphs": self.graphs,
-            "nodes": self.nodes,
-            "edges": self.edges,
-            "directed edges": self.directed_edges,
-            "features": self.features,
-            "classes": self.classes,
-            "edge homophily": self.homophily,
-            "nodes per graph": self.nodes / max(self.graphs, 1),
-            "edges per graph": self.edges / max(self.graphs, 1),
-        }
+    def facts(self) -> dict[str, Any]:
+        """All measurements, by the names under which some are published."""
+        found = {name.replace("_", " "): value for name, value in vars(self).items()}
+        if self.graphs > 1:
+            found |= {f"{what} per graph": found[what] / self.graphs for what in ("nodes", "edges")}
+        return found
 
 
 class Comparison(NamedTuple):
@@ -104,7 +97,7 @@ def measure(dataset: Dataset) -> Stats:
         directed_edges=dataset.num_edges,
         features=dataset.x.size(1),
         classes=_classes(dataset),
-        homophily=_homophily(dataset, first, second),
+        edge_homophily=_homophily(dataset, first, second),
         balance=_balance(dataset, known),
         items=dataset.num_items,
         unlabelled=dataset.num_items - len(known),

@@ -141,9 +141,10 @@ def show_facts(name: str) -> None:
     stats = measure(dataset)
     published = {row.name: row for row in compare(stats, dataset.facts)}
     table = Table("", "measured", "published", title=_title(name), title_justify="left")
-    for key, value in vars(stats).items():
-        row = published.get(key)
-        table.add_row(key.replace("_", " "), Text(_number(value)), "" if row is None else _number(row.published))
+    for fact, value in stats.facts().items():
+        row = published.get(fact)
+        differs = "" if row is None or row.agrees else " (differs)"
+        table.add_row(fact, Text(_number(value)), "" if row is None else Text(_number(row.published) + differs))
     Console().print(table)
 
 
@@ -159,6 +160,8 @@ def show_check(config: DataConfig) -> int:
 def _number(value: Any) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
