@@ -149,6 +149,12 @@ def test_a_mistake_is_one_line(trained, tmp_path, capsys, words, message) -> Non
     assert not os.listdir(tmp_path)
 
 
+def test_without_a_graph_it_is_the_one_of_the_run_wherever_the_command_is_given(trained, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(trained / "store")
+    monkeypatch.setattr("cognn.train.predict_store.write_store_predictions", lambda *_: pytest.fail("took the store"))
+    assert main(["predict", str(trained / "run"), "--samples", "0", "--out", str(tmp_path / "p.csv")]) == 0
+
+
 def test_memory_is_for_stores(trained, tmp_path, capsys) -> None:
     assert main(["predict", str(trained / "run"), "--memory", "2", "--out", str(tmp_path / "p.csv")]) == 2
     assert "memory: is for a graph that is a store" in capsys.readouterr().err

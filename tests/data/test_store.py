@@ -354,6 +354,7 @@ def test_build_by_command(tmp_path, monkeypatch, capsys) -> None:
         ),
         (["cycles", "--out", "s"], "one graph of a node task"),
         (["x.npy", "e.npy", "--directed", "--target", "y", "--out", "s"], "target: means nothing for an .npy"),
+        (["x.npy", "--directed", "--out", "s"], "x.npy: features need their edges; give them after it"),
         (["fly", "--out", "s"], "fly"),
     ],
 )

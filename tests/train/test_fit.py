@@ -222,6 +222,15 @@ def test_weights_of_edges_are_not_dropped_in_silence() -> None:
         cognn.fit(graph, **SMALL)
 
 
+def test_whole_numbers_as_features_are_not_guessed() -> None:
+    graph = ring(20)
+    graph.x = torch.arange(20).view(-1, 1)
+    with pytest.raises(DataError, match=r"data: x holds whole numbers, 0 to 19; if they are amounts give x.float\(\)"):
+        cognn.fit(graph, **SMALL)
+    graph.x = graph.x % 2
+    assert cognn.fit(graph, **SMALL).dataset.x.unique().tolist() == [0, 1]
+
+
 def test_the_spread_is_the_standard_deviation_over_draws() -> None:
     data = make_dataset("node", "multiclass")
     fitted = cognn.fit(data, splits="0", **SMALL)

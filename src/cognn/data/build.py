@@ -151,6 +151,8 @@ def _arrays(
     refuse_useless(
         config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features"
     )
+    if not config.edges:
+        raise DataError(f"{config.dataset}: features need their edges; give them after it")
     x = _matrix(config.dataset)
     if config.directed is None and like is None:
         raise DataError(f"{config.edges}: do the edges have a direction? Say --directed, or --undirected")

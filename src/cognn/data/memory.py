@@ -28,8 +28,9 @@ def from_pyg(
 
     Targets ``y`` with a row per node make a task on nodes, and several such graphs stand side by side as one; a single
     row per graph makes a task on graphs.  Edges are taken as they stand, and ``edge_weight`` is refused, for it would
-    not be used; integer targets are class codes unless ``task`` says otherwise, nan or a class of -1 is unlabelled, and
-    ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
+    not be used.  Whole numbers in ``edge_attr`` are categories; in ``x`` they are refused, but for 0 and 1, as they may
+    be categories or amounts.  Integer targets are class codes unless ``task`` says otherwise, nan or a class of -1 is
+    unlabelled, and ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
 
     Args:
         data: The graph or graphs.
@@ -86,9 +87,15 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
             raise DataError(f"{own}: an edge names node {wrong[0]}, it has {count} nodes, counted from 0")
         edges.append(edge_index.astype(np.int64) + start)
     masks = {part: _cat(graphs, names, f"{part}_mask") for part in PARTS} if per_node else {}
+    x = _cat(graphs, names, "x")
+    if x is not None and x.dtype.kind in "iu" and x.size and (x.min() < 0 or x.max() > 1):
+        raise DataError(
+            f"{name}: x holds whole numbers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories"
+            " one-hot"
+        )
     return Arrays(
         name,
-        x=_cat(graphs, names, "x"),
+        x=x,
         edge_index=np.concatenate(edges, axis=1),
         y=_cat(graphs if per_node else [_one_row(graph) for graph in graphs], names, "y"),
         edge_attr=_cat(graphs, names, "edge_attr"),

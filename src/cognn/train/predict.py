@@ -42,7 +42,7 @@ def write_predictions(
     fitted = open_run(folder)
     if actions and not fitted.config.model.acts:
         raise ConfigError("actions: the nodes of this run do not act; leave it out")
-    if is_store(graph):
+    if graph and is_store(graph):
         if edges or graphs:
             raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
         from cognn.train.predict_store import GIGABYTES, write_store_predictions
