@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from cognn.train.checkpoint import load_tensors
 from cognn.train.config import Config, ConfigError
 from cognn.train.errors import Diverged, Interrupted, RunError
 from cognn.train.evaluate import evaluate
-from cognn.train.fit import fit, make_config
+from cognn.train.fit import fit, make_config, open_run
+from cognn.train.follow import Log
 from cognn.train.locks import alone
 from cognn.train.loop import learning_rate
 from tests.train.conftest import KINDS, batches, make_dataset, train_until_killed
@@ -436,3 +438,17 @@ def test_a_file_system_without_locks_is_trained_on_all_the_same(tmp_path, monkey
     dataset = make_dataset("node", "multiclass")
     run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
     assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+
+
+def test_what_is_not_defined_is_null_in_files_and_nan_in_python(tmp_path) -> None:
+    dataset = make_dataset("node", "multiclass")
+    dataset.splits[0] = replace(dataset.splits[0], test=torch.empty(0, dtype=torch.long))
+    run.begin(small(splits="0", epochs=2), tmp_path, dataset)
+    assert math.isnan(run.train(tmp_path, dataset=dataset)["test"]["mean"])
+    assert math.isnan(run.train(tmp_path, dataset=dataset)["splits"][0]["test"])  # read, not trained
+    assert math.isnan(open_run(tmp_path).result["test"]["mean"])
+    assert math.isnan(Log(tmp_path / "split-0" / "metrics.jsonl", True).look()[-1][0].test)
+    for name in ("result.json", "split-0/result.json", "split-0/metrics.jsonl"):
+        text = (tmp_path / name).read_text()
+        assert "null" in text
+        assert "NaN" not in text

@@ -1,10 +1,10 @@
 """What other processes have logged of a run, told as if they were this one."""
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 
+from cognn.train.checkpoint import from_json
 from cognn.train.loop import Epoch
 
 Report = Callable[[int, Epoch, float, int], None]
@@ -23,7 +23,7 @@ class Log:
         """Every line since the last look, with the best validation score so far and its epoch."""
         found = []
         for text in self._lines():
-            line = Epoch(**json.loads(text))
+            line = Epoch(**from_json(text))
             if line.epoch <= self._epoch:  # a run that goes on repeats what it had not saved
                 continue
             self._epoch = line.epoch

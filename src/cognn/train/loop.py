@@ -1,6 +1,5 @@
 """The training loop: one split of one dataset, from the first epoch or from where it stopped."""
 
-import json
 import math
 import os
 import signal
@@ -24,6 +23,7 @@ from cognn.train.checkpoint import (
     load_weights,
     pack_optimizer,
     save_tensors,
+    to_json,
     unpack_optimizer,
     write_json,
 )
@@ -150,7 +150,7 @@ def _train_split(
             raise Diverged(f"split {index}: an output is not finite after epoch {epoch}{_REMEDY}")
         scores = {name: metrics.score(task, out[part], items.y[part]) for name, part in split.items()}
         line = Epoch(epoch, loss, lr, **scores, seconds=time.perf_counter() - began, kept=kept)
-        lines.write(json.dumps(asdict(line)) + "\n")
+        lines.write(to_json(asdict(line)) + "\n")
         better = progress["best"] is None or sign * scores["val"] > sign * progress["best"]
         if better or math.isnan(progress["best"]):
             weights = _unwrapped(model).state_dict()

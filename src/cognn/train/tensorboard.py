@@ -4,12 +4,12 @@
 so a run that was killed, or trained for a while without them, has every point once.
 """
 
-import json
 import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cognn.train.checkpoint import from_json
 from cognn.train.errors import RunError
 from cognn.train.loop import Epoch
 
@@ -62,7 +62,7 @@ class Events:
         # The step tells a TensorBoard that is watching to forget what it read in the files that are gone.
         self.writer = SummaryWriter(str(self.folder), purge_step=0)
         for text in self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []:
-            line = Epoch(**json.loads(text))
+            line = Epoch(**from_json(text))
             if line.epoch < before:
                 self._write(line)
 
