@@ -89,7 +89,7 @@ class Attention(BaselineLayer):
             heard = w if mask is None else w * mask
             total, out = ops.neighbor_sum(graph, one, w), ops.neighbor_sum(graph, v, heard)
             if self.edges is not None and edge_attr is not None:
-                out = out + self.edges(graph, edge_attr, heard).view_as(value)[:, i]
+                out = out + self.edges(graph, edge_attr, heard, slice(i * self.width, (i + 1) * self.width))
             if own is not None:
                 total, out = total + own[:, i], out + own[:, i].unsqueeze(-1) * v
             # The largest weight is one, so a total below it belongs to a node without neighbours: its message is zero.

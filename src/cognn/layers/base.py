@@ -65,12 +65,15 @@ class EdgeMessages(nn.Module):
         else:
             nn.init.normal_(self.weight, std=self.weight.size(1) ** -0.5)
 
-    def forward(self, graph: Graph, edge_attr: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Weighted sum over the edges into every node, ``(N, out_channels)``; ``weight`` in ``in_edge`` order."""
+    def forward(
+        self, graph: Graph, edge_attr: Tensor, weight: Tensor | None = None, channels: slice | None = None
+    ) -> Tensor:
+        """Weighted sum over the edges into every node, of all or some channels; ``weight`` in ``in_edge`` order."""
+        table = self.weight if channels is None else self.weight[:, channels]
         if self.edge_dim is not None:
-            return ops.edge_sum(graph, edge_attr, weight) @ self.weight
+            return ops.edge_sum(graph, edge_attr, weight) @ table
         count = ops.edge_count(graph, self._category(edge_attr), self.weight.size(0), weight)
-        return count.to(self.weight.dtype) @ self.weight
+        return count.to(self.weight.dtype) @ table
 
     def project(self, graph: Graph, edge_attr: Tensor, vector: Tensor) -> Tensor:
         """Dot product of every edge's message with ``vector`` ``(out_channels, heads)``, in ``in_edge`` order."""
@@ -105,12 +108,13 @@ def heard_edges(
     gates: Gates | None,
     mask: Tensor | None,
     scale: Tensor | None = None,
+    channels: slice | None = None,
 ) -> Tensor:
-    """Edge messages that are heard: ``scale * l * sum of b_u * mask_vu * (W_e e_vu)``."""
+    """Edge messages that are heard: ``scale * l * sum of b_u * mask_vu * (W_e e_vu)``, of all or some channels."""
     weight = mask
     if gates is not None:
         weight = gates.broadcast[graph.in_sender]
         weight = weight if mask is None else weight * mask
         scale = gates.listen if scale is None else gates.listen * scale
-    out: Tensor = edges(graph, edge_attr, weight)
+    out: Tensor = edges(graph, edge_attr, weight, channels)
     return out if scale is None else scale.unsqueeze(-1) * out

@@ -84,8 +84,8 @@ class GATLayer(CooperativeLayer):
             masked = w if mask is None else w * mask
             out = mine.unsqueeze(-1) * graph.updated(per_head[:, i]) + ops.heard(graph, per_head[:, i], gates, masked)
             if self.edges is not None and edge_attr is not None:
-                edges = heard_edges(self.edges, graph, edge_attr, gates, masked)
-                out = out + edges.view(-1, self.heads, self.width)[:, i]
+                channels = slice(i * self.width, (i + 1) * self.width)
+                out = out + heard_edges(self.edges, graph, edge_attr, gates, masked, channels=channels)
             outs.append(out / total.unsqueeze(-1))
         return torch.cat(outs, dim=-1) + self.bias
 
