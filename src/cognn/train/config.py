@@ -67,7 +67,7 @@ class ModelConfig:
     env: Env = "mean"
     """Environment layer of Co-GNN: sum mean gcn gin gat."""
     action: str = "sum"
-    """Layer of the action network: sum mean gcn gin gat, or none for the base network, where options of actions do nothing."""
+    """Layer of the action network: sum mean gcn gin gat, or none for the base network, which has no use for it."""
     hidden_channels: int = 64
     """Width of the environment network."""
     num_layers: int = 4
