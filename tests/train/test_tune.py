@@ -101,7 +101,7 @@ def test_choice_knows_no_test_targets(kind: str, tmp_path: Path) -> None:
     found = [tune(options(tmp_path / f"{i}"), None, data) for i, data in enumerate((dataset, other))]
     assert found[0]["best"] == found[1]["best"]
     metrics = (tmp_path / "0" / "trials" / "0000" / "split-0" / "metrics.jsonl").read_text().splitlines()
-    assert all('"test": NaN' in line for line in metrics)
+    assert all('"test": null' in line for line in metrics)
 
 
 def test_hopeless_and_diverging_trials_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
