@@ -15,8 +15,9 @@ from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset, Task
 from cognn.experiments import EXPERIMENTS, experiment, grid, recipes
 from cognn.experiments.lab import Cell, Lab, Plan
+from cognn.experiments.readme import fill
 from cognn.experiments.record import BUDGETS, Budget, alone, summarise
-from cognn.experiments.tables import ADDED, document, fill, write_document
+from cognn.experiments.tables import ADDED, document, write_document
 from cognn.experiments.verdict import Published
 from cognn.train.build import build_model
 from cognn.train.config import ConfigError
@@ -265,7 +266,8 @@ def test_pages_are_filled_from_records(tmp_path: Path) -> None:
     readme = "Before\n<!-- results: cycles -->\nold\n<!-- end -->\nafter\n"
     filled = fill(readme, tmp_path / "results")
     assert "old" not in filled
-    assert "| cycles | Co-GNN(sum, mean) |" in filled
+    assert "| accuracy | cycles |\n|---|---|\n| Co-GNN(sum, mean) | " in filled
+    assert "[epochs and p-values](results/cycles.md)" in filled
     assert filled.startswith("Before\n")
     assert filled.endswith("<!-- end -->\nafter\n")
     assert fill(filled, tmp_path / "results") == filled

@@ -67,6 +67,16 @@ def test_study_makes_a_recipe_that_trains_and_goes_on(tmp_path: Path) -> None:
     assert not list((tmp_path / "study").rglob("*.safetensors"))
 
 
+def test_every_kind_of_range_is_searched_and_drawn(tmp_path: Path) -> None:
+    space = 'input_dropout = [0.1, 0.5, "linear"]\nlr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 8, "linear"]\n'
+    space += 'residual = ["none", "identity", "linear"]'
+    result = tune(options(tmp_path / "study", space), None, make_dataset("node", "multiclass"))
+    assert all(0.1 <= trial["options"]["input_dropout"] <= 0.5 for trial in result["best"])
+    drawn = (tmp_path / "study" / "options.svg").read_text()
+    names = ("input_dropout", "lr", "hidden_channels", "residual", "identity")
+    assert all(f"<!-- {name} -->" in drawn for name in names)
+
+
 def test_other_searches_are_refused(tmp_path: Path) -> None:
     dataset, folder = make_dataset("graph", "regression"), tmp_path / "study"
     tune(options(folder, trials=1), None, dataset)

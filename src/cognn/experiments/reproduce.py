@@ -176,7 +176,7 @@ def _known(option: str, text: str, divider: str, names: list[str]) -> list[str]:
 
 
 def _fill(page: Path, results: Path) -> int:
-    from cognn.experiments.tables import fill
+    from cognn.experiments.readme import fill
     from cognn.train.checkpoint import write
 
     try:

@@ -1,19 +1,15 @@
-"""From records to Markdown: a table beside every record, and the tables of the README."""
+"""From records to Markdown: the page beside every record."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
-from cognn.experiments.record import read_record
 from cognn.train.checkpoint import write
-from cognn.train.errors import RunError
 
 WORDS = {"above": "better", "equal": "equal within noise", "below": "worse", "untested": "not tested"}
 PERCENT = ("accuracy", "roc_auc")
 ADDED = "What the actions add over the tuned base network, paired over the same splits"
 """The fact that goes with a table into the README."""
-_BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def units(metric: str) -> tuple[float, str]:
@@ -49,7 +45,7 @@ def summary_table(summary: list[dict[str, Any]]) -> str:
             cells.append("-" if paper is None else spread(paper["mean"], paper["std"], metric))
             cells += [WORDS[row["verdict"]] if "verdict" in row else "-", "-" if p is None else f"{p:.2g}"]
         rows.append(cells)
-    return _table(keys, rows)
+    return grid(keys, rows)
 
 
 def document(record: dict[str, Any], folder: str = "figures") -> str:
@@ -76,10 +72,11 @@ def fact_table(fact: Any) -> str:
     if not fact:
         return "Nothing yet.\n"
     keys = list(fact[0])
-    return _table(keys, [[_plain(row[key]) for key in keys] for row in fact])
+    return grid(keys, [[_plain(row[key]) for key in keys] for row in fact])
 
 
-def _table(keys: list[str], rows: list[list[str]]) -> str:
+def grid(keys: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
     lines = ["| " + " | ".join(cells) + " |" for cells in (keys, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(keys), *lines[1:]]) + "\n"
 
@@ -93,22 +90,3 @@ def write_document(record: Path) -> Path:
     path = record.with_suffix(".md")
     write(path, document(json.loads(record.read_text(encoding="utf-8"))).encode())
     return path
-
-
-def fill(text: str, results: Path) -> str:
-    """Put the tables of ``results`` between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` of a page."""
-
-    def block(match: re.Match[str]) -> str:
-        path = results / f"{match['name']}.json"
-        if not path.exists():
-            raise RunError(f"{path}: not there; run cognn reproduce {match['name']} first")
-        record = read_record(path)
-        parts = [summary_table(record["summary"])]
-        if record["facts"].get(ADDED):
-            parts.append(f"{ADDED}:\n\n{fact_table(record['facts'][ADDED])}")
-        return "\n".join([match[1], *parts, f"`{record['command']}`\n", match[3]])
-
-    filled, count = _BLOCK.subn(block, text)
-    if not count:
-        raise RunError("readme: nothing to fill; it needs <!-- results: NAME --> and <!-- end --> around every table")
-    return filled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cognn.train.checkpoint import write, write_json
 from cognn.train.errors import RunError
-from cognn.train.spaces import configure
+from cognn.train.spaces import configure, is_range
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -135,8 +135,8 @@ def _plots(folder: Path, plan: "Plan", done: "list[FrozenTrial]", mattered: dict
     for i, name in enumerate(names):
         axes = figure.add_subplot(-(-len(names) // columns), columns, i + 1, xlabel=name)
         seen = [t.params[name] for t in ordered]
-        if "log" in plan.space[name]:
-            axes.set_xscale("log")
+        if is_range(plan.space[name]):
+            axes.set_xscale(plan.space[name][2])
         elif len(plan.space[name]) <= 8:  # choices stand side by side, whatever their values
             choices = [str(value) for value in plan.space[name]]
             axes.set_xticks(range(len(choices)), choices)
