@@ -326,8 +326,9 @@ def test_every_recipe_builds_its_model(file: Path) -> None:
     build_model(config.model, small)
 
 
-def test_the_tables_of_the_readme_are_those_of_the_records() -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/reproduce.md"])
+def test_the_tables_of_the_pages_are_those_of_the_records(page: str) -> None:
     root = Path(__file__).parents[2]
-    text = (root / "README.md").read_text(encoding="utf-8")
+    text = (root / page).read_text(encoding="utf-8")
     assert "<!-- results: " in text
-    assert fill(text, root / "results") == text, "run: cognn reproduce --readme README.md"
+    assert fill(text, root / "results") == text, f"run: cognn reproduce --readme {page}"

@@ -54,6 +54,8 @@ HELP: dict[str, dict[str, Any]] = {
     "price 0.1 on edges": {"edge_price": 0.1},
 }
 """Do the actions help?  What they are compared with."""
+CONTROLS = ("without actions", RANDOM, "actions frozen")
+"""Those that have the recipe of Co-GNN itself, and no trained actions."""
 CHOICES: dict[str, dict[str, Any]] = {
     "mean over all neighbours": {"mean_over": "all"},
     "factored actions": {"action_space": "factored"},
@@ -129,7 +131,7 @@ def varied(config: Config, changes: dict[str, Any]) -> Config:
 def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> str:
     """One plain sentence for a reader who wants to know."""
     words = []
-    for name in ("without actions", TUNED, RANDOM, "actions frozen"):
+    for name in (*CONTROLS[:1], TUNED, *CONTROLS[1:]):
         if name in runs:
             row = gain(runs[model], runs[name])
             p = "" if row["p"] is None else f", p = {row['p']}"

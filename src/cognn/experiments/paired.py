@@ -1,6 +1,6 @@
 """Two models on the same splits: what one gains over the other, by a paired test."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from statistics import mean
 from typing import Any
@@ -25,7 +25,8 @@ def _gap(value: float, metric: str) -> str:
     return ("+" if value > 0 else "") + number(value, metric) + (" points" if metric in PERCENT else "")
 
 
-def _short(p: float | None) -> str | None:
+def short(p: float | None) -> str | None:
+    """A p-value as tables print it."""
     return None if p is None else f"{p:.2g}"
 
 
@@ -35,10 +36,10 @@ def gain(ours: Runs, theirs: Runs, first: str = "first", second: str = "second")
     result = compare_paired(a, b, metric != "mae")
     row: dict[str, Any] = {first: number(mean(a), metric), second: number(mean(b), metric)}
     row |= {"gain": _gap(mean(a) - mean(b), metric), f"{first} is": WORDS[result.verdict]}
-    return row | {"p": _short(result.p), "splits": len(a)}
+    return row | {"p": short(result.p), "splits": len(a)}
 
 
-def _cells(runs: Runs) -> dict[tuple[str, str], Runs]:
+def cells_of(runs: Runs) -> dict[tuple[str, str], Runs]:
     """The runs of every dataset and model."""
     cells: dict[tuple[str, str], Runs] = {}
     for run in runs:
@@ -46,16 +47,27 @@ def _cells(runs: Runs) -> dict[tuple[str, str], Runs]:
     return cells
 
 
-def added(runs: Runs) -> list[dict[str, Any]]:
-    """A row for every cooperative model that has its base network beside it."""
-    cells, rows = _cells(runs), []
+def p_value(ours: Runs, theirs: Runs) -> float | None:
+    """Of the paired test, unrounded; None where it is not possible."""
+    return compare_paired(*paired(ours, theirs)).p
+
+
+def with_base(runs: Runs) -> Iterator[tuple[str, str, str, Runs, Runs]]:
+    """Dataset, model, base and the runs of both, for every cooperative model that has its base network beside it."""
+    cells = cells_of(runs)
     for (dataset, model), ours in cells.items():
-        base = BASES.get(model.removesuffix(")").rpartition(", ")[2]) if model.startswith("Co-GNN(") else None
-        theirs = cells.get((dataset, base or ""), [])
+        base = BASES.get(model.removesuffix(")").rpartition(", ")[2], "") if model.startswith("Co-GNN(") else ""
+        theirs = cells.get((dataset, base), [])
         if paired(ours, theirs)[0]:
-            row = {"dataset": dataset, "model": model, "compared with": base}
-            rows.append(row | gain(ours, theirs, "Co-GNN", "base"))
-    return rows
+            yield dataset, model, base, ours, theirs
+
+
+def added(runs: Runs) -> list[dict[str, Any]]:
+    """A row for every cooperative model and its base network."""
+    return [
+        {"dataset": dataset, "model": model, "compared with": base, **gain(ours, theirs, "Co-GNN", "base")}
+        for dataset, model, base, ours, theirs in with_base(runs)
+    ]
 
 
 def against(runs: Runs, models: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
@@ -64,16 +76,15 @@ def against(runs: Runs, models: Sequence[str], others: Sequence[str]) -> list[di
     ``Holm`` is p corrected for the number of tests: that even one of those it puts below a level is chance has at most
     the probability of that level.
     """
-    cells, rows, ps = _cells(runs), [], []
+    cells, rows, ps = cells_of(runs), [], []
     done: set[tuple[str, frozenset[str]]] = set()
     for dataset, model, other in product(dict.fromkeys(run["dataset"] for run in runs), models, others):
         pair, ours, theirs = frozenset((model, other)), cells.get((dataset, model), []), cells.get((dataset, other), [])
-        scores = paired(ours, theirs)
-        if model == other or (dataset, pair) in done or not scores[0]:
+        if model == other or (dataset, pair) in done or not paired(ours, theirs)[0]:
             continue
         done.add((dataset, pair))
         rows.append({"dataset": dataset, "first model": model, "second model": other, **gain(ours, theirs)})
-        ps.append(compare_paired(*scores).p)
+        ps.append(p_value(ours, theirs))
     for row, p in zip(rows, holm(ps), strict=True):
-        row |= {"Holm": _short(p), "splits": row.pop("splits")}
+        row |= {"Holm": short(p), "splits": row.pop("splits")}
     return rows

@@ -1,4 +1,4 @@
-"""From records to the README: models against datasets, ours and the paper's in one cell.
+"""From records to README and docs: models against datasets, ours and the paper's in one cell.
 
 The pages beside the records have the same figures a row each, with p-values and epochs.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cognn.experiments import answer
 from cognn.experiments.record import read_record
 from cognn.experiments.tables import ADDED, WORDS, grid, spread
 from cognn.train.errors import RunError
@@ -19,9 +20,14 @@ _SAID = (WORDS["above"], WORDS["below"])  # differences that are not noise
 
 
 def fill(text: str, results: Path) -> str:
-    """Put the tables of ``results`` between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` of a page."""
+    """Put the tables of ``results`` between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` of a page.
+
+    ``NAME`` is an experiment, or ``actions`` for what the actions add by all of them.
+    """
 
     def block(match: re.Match[str]) -> str:
+        if match["name"] == "actions":
+            return "\n".join([match[1], answer.table(results), match[3]])
         path = results / f"{match['name']}.json"
         if not path.exists():
             raise RunError(f"{path}: not there; run cognn reproduce {match['name']} first")
