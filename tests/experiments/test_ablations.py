@@ -6,9 +6,13 @@ import pytest
 
 from cognn.cli import main
 from cognn.experiments import ablations
-from cognn.experiments.ablations import CHOICES, HELP, SUBJECTS, answer, varied
+from cognn.experiments.ablations import CHOICES, CONTROLS, HELP, SUBJECTS, answer, varied
+from cognn.experiments.lab import Lab
 from cognn.experiments.recipes import recipe
 from tests.experiments.conftest import Reproduce
+
+KNOWN = {"dataset": "cora", "model": "", "seed": 0, "split": 0, "val": 0.5, "test": 0.5, "metric": "accuracy"}
+KNOWN |= {"paper": None, "seconds": 1.0, "config": {"train": {"drop_edge": 0.5}}}
 
 
 def test_smoke(reproduce) -> None:
@@ -41,6 +45,22 @@ def test_every_variant_is_a_recipe_that_can_be_run(dataset: str) -> None:
     assert not base.model.acts
     for changes in (HELP | CHOICES).values():
         varied(whole, changes).check()
+
+
+@pytest.mark.parametrize(("models", "run"), [((), set(CONTROLS)), (("tuned base",), {"tuned base"})])
+def test_a_subject_of_one_question_has_its_controls(
+    models: tuple[str, ...], run: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = []
+    monkeypatch.setattr(ablations, "SUBJECTS", {"cora": SUBJECTS["cora"]._replace(whole=False)})
+    monkeypatch.setattr(Lab, "train", lambda self, cell: trained.append(cell.model.partition(": ")[2]))
+    monkeypatch.setattr(Lab, "scores", lambda *_: None)
+    monkeypatch.setattr(Lab, "known", lambda *_, **__: [KNOWN])
+    monkeypatch.setattr(ablations, "_kept", lambda *_: 0.5)
+    monkeypatch.setattr(ablations, "_scoring", lambda *_: [])
+    lab = Lab("ablations", "full", ablations.PLANS["full"], tmp_path, tmp_path, datasets=("cora",), models=models)
+    ablations.run(lab)
+    assert set(trained) == {""} | run
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["by the record", "by the run"])

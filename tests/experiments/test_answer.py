@@ -53,7 +53,7 @@ def test_gains_controls_and_what_else_differs(tmp_path: Path) -> None:
     assert abs(holm - 2 * p) < 0.1 * p  # of two tests, to two digits
     assert cora[5:9] == ["3", "pool", "-", "-"]
     assert cora[9].startswith("+1.33, p 0.0")
-    assert pubmed[2:3] + pubmed[5:] == ["0.00", "3", "nothing", "-", "-", "-"]
+    assert pubmed[2:3] + pubmed[5:] == ["0.00", "3", "nothing", "0.00, p 1", "-", "-"]
     said = "Of 2 comparisons on benchmarks 1 have p below 0.05, 1 in favour of the actions and 0 against; in 0 of"
     assert table(tmp_path).startswith(said)
 

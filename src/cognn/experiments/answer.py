@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cognn.experiments.ablations import CONTROLS
-from cognn.experiments.paired import cells_of, gain, p_value, short, with_base
+from cognn.experiments.paired import bare, cells_of, gain, p_value, short, with_base, with_p
 from cognn.experiments.record import read_record
 from cognn.experiments.tables import grid
 from cognn.experiments.verdict import LEVEL, holm
@@ -30,12 +30,15 @@ def table(results: Path) -> str:
     rows.sort(key=lambda row: datasets.index(row["dataset"]))
     controls = _controls(results / "ablations.json")
     counted = [row for row in rows if row["dataset"] not in MADE_FOR_ACTIONS]
-    corrected = iter(holm([row["p"] for row in counted]))
+    for row, level in zip(counted, holm([row["p"] for row in counted]), strict=True):
+        row["holm"] = level
     cells = []
     for row in rows:
-        p, level = short(row["p"]), short(next(corrected)) if row in counted else None
-        shown = [row["dataset"], f"{row['model']} over {row['base']}", row["gain"], p or "-", level or "-"]
+        p, corrected = short(row["p"]), short(row.get("holm"))
+        shown = [row["dataset"], f"{row['model']} over {row['base']}", row["gain"], p or "-", corrected or "-"]
         found = controls.get((row["dataset"], row["model"]), {})
+        if row["beside"] == "nothing":  # then the base is the same recipe without actions
+            found = {CONTROLS[0]: with_p(row["gain"], p), **found}
         cells.append([*shown, str(row["splits"]), row["beside"], *(found.get(name, "-") for name in CONTROLS)])
     keys = ["dataset", "model", "gain", "p", "Holm", "splits", "their recipes also differ in"]
     return f"{_count(counted)}\n\n{grid([*keys, *CONTROLS], cells)}"
@@ -50,7 +53,7 @@ def _rows(path: Path) -> Iterable[dict[str, Any]]:
             "dataset": dataset,
             "model": model,
             "base": base,
-            "gain": row["gain"].removesuffix(" points"),
+            "gain": bare(row["gain"]),
             "better": row["first is"] == "better",
             "p": p_value(ours, theirs),
             "splits": row["splits"],
@@ -79,8 +82,7 @@ def _controls(path: Path) -> dict[tuple[str, str], dict[str, str]]:
         model, _, variant = name.partition(": ")
         if variant in CONTROLS:
             row = gain(cells[dataset, model], theirs)
-            p = "" if row["p"] is None else f", p {row['p']}"
-            found.setdefault((dataset, model), {})[variant] = row["gain"].removesuffix(" points") + p
+            found.setdefault((dataset, model), {})[variant] = with_p(row["gain"], row["p"])
     return found
 
 

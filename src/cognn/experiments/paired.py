@@ -30,6 +30,16 @@ def short(p: float | None) -> str | None:
     return None if p is None else f"{p:.2g}"
 
 
+def bare(gap: str) -> str:
+    """The same without its unit, where a table says it once."""
+    return gap.removesuffix(" points")
+
+
+def with_p(gap: str, p: str | None) -> str:
+    """``+0.10, p 0.097``: a gain and its p-value in one cell."""
+    return bare(gap) + ("" if p is None else f", p {p}")
+
+
 def gain(ours: Runs, theirs: Runs, first: str = "first", second: str = "second") -> dict[str, Any]:
     """What the first gain over the second, as the end of a table's row, whose columns bear these names."""
     (a, b), metric = paired(ours, theirs), ours[0]["metric"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cognn.experiments import answer
+from cognn.experiments.paired import with_p
 from cognn.experiments.record import read_record
 from cognn.experiments.tables import ADDED, WORDS, grid, spread
 from cognn.train.errors import RunError
@@ -65,7 +66,7 @@ def gains(rows: list[dict[str, Any]]) -> str:
     """What the actions add: a row per model and its base, a column per dataset; bold is what is not noise."""
     cells = {}
     for row in rows:
-        cell = row["gain"].removesuffix(" points") + ("" if row["p"] is None else f", p {row['p']}")
+        cell = with_p(row["gain"], row["p"])
         bold = row["Co-GNN is"] in _SAID
         cells[f"{row['model']} over {row['compared with']}", row["dataset"]] = f"**{cell}**" if bold else cell
     pairs, datasets = (list(dict.fromkeys(key[i] for key in cells)) for i in (0, 1))
