@@ -7,7 +7,7 @@ import pytest
 from cognn.cli import main
 from cognn.experiments import ablations
 from cognn.experiments.ablations import CHOICES, CONTROLS, HELP, SUBJECTS, answer, varied
-from cognn.experiments.lab import Lab
+from cognn.experiments.lab import Cell, Lab
 from cognn.experiments.recipes import recipe
 from tests.experiments.conftest import Reproduce
 
@@ -78,6 +78,14 @@ def test_seeds_that_come_later_drop_as_many_edges_as_the_first(
         if lost:  # as after another --out, or a kill before the first run was entered
             (tmp_path / "results" / "ablations-smoke.json").unlink()
     assert rates == [0.6, 0.6]
+
+
+@pytest.mark.parametrize(("own", "rate"), [(0.0, 0.6), (0.5, 0.8)])
+def test_random_dropping_comes_on_top_of_what_the_recipe_drops(own: float, rate: float, tmp_path: Path) -> None:
+    lab = Lab("ablations", "full", ablations.PLANS["full"], tmp_path, tmp_path)
+    config = recipe("homophilic", "cora", "Co-GNN(gcn, gcn)")
+    config.train.drop_edge = own
+    assert ablations._rate(lab, Cell("cora", "random", config), kept=0.4) == rate
 
 
 def test_only_what_was_run_on_the_same_splits_is_compared() -> None:

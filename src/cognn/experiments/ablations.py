@@ -157,7 +157,10 @@ def _rate(lab: Lab, cell: Cell, kept: float) -> float:
         return float(earlier[0]["config"]["train"]["drop_edge"])
     folders = (lab.folder(cell, seed) for seed in range(cell.seeds))
     begun = next((folder for folder in folders if (folder / "config.toml").exists()), None)
-    return run_config(begun).train.drop_edge if begun else min(round(1 - kept, 3), 0.99)
+    if begun:
+        return run_config(begun).train.drop_edge
+    left = (1 - cell.config.train.drop_edge) * kept  # of a recipe that drops some by itself
+    return min(round(1 - left, 3), 0.99)
 
 
 def _spread(runs: list[dict[str, Any]]) -> tuple[float, float | None]:
