@@ -1,5 +1,6 @@
 """What each choice contributes: the variants, and how they are set beside the whole model."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,23 @@ def test_seeds_that_come_later_drop_as_many_edges_as_the_first(
         if lost:  # as after another --out, or a kill before the first run was entered
             (tmp_path / "results" / "ablations-smoke.json").unlink()
     assert rates == [0.6, 0.6]
+
+
+def test_a_changed_recipe_takes_its_variants_along(
+    reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Variants by the recipe of before leave the record, also the one that is the recipe itself now."""
+
+    def variants() -> set[str]:
+        record = reproduce("ablations", "--models", "factored actions; temperature fixed at 1")
+        return {run["model"].partition(": ")[2] for run in record["runs"]}
+
+    assert variants() == {"", "factored actions", "temperature fixed at 1"}
+    changed = recipe("root-neighbors", "root-neighbors", "Co-GNN(sum, mean)")
+    changed.model.temperature = "1"
+    monkeypatch.setattr(ablations, "recipe", lambda *_: changed)
+    shutil.rmtree(tmp_path / "runs")
+    assert variants() == {"", "factored actions"}
 
 
 @pytest.mark.parametrize(("own", "rate"), [(0.0, 0.6), (0.5, 0.8)])

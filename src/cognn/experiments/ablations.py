@@ -102,14 +102,16 @@ def run(lab: Lab) -> None:
             config = varied(whole.config, changes)
             if variant == TUNED:
                 config = recipe(subject.experiment, dataset, subject.base)
-            elif config == whole.config:
-                continue
             cell = Cell(dataset, f"{subject.model}: {variant}", config, None, subject.seeds)
+            if config == whole.config:
+                lab.keep(cell, [])
+                continue
             if variant == RANDOM:
                 config.train.drop_edge = _rate(lab, cell, kept["sample"])
             if variant in wanted:
                 lab.train(cell)
             theirs = lab.known(cell)  # of earlier calls too
+            lab.keep(cell, theirs)
             if paired(ours, theirs)[0]:
                 runs[variant] = theirs
         lab.facts[f"{dataset}: what {subject.model} gains over each variant, paired over the same splits"] = [
@@ -121,6 +123,8 @@ def run(lab: Lab) -> None:
         lab.scores(rows, ("test",), ours[0]["metric"], dataset)
         lab.facts[f"{dataset}: how the actions are scored"] = _scoring(trained)
         share = f"They keep {kept['argmax']:.1%} of the edges, over all layers, and {kept['sample']:.1%} when drawn."
+        if whole.config.train.drop_edge:
+            share += f" In training the recipe itself drops {whole.config.train.drop_edge:.1%} at random."
         if RANDOM in runs:
             share += f" Random dropping leaves {1 - runs[RANDOM][0]['config']['train']['drop_edge']:.1%}."
         lab.facts[f"{dataset}: do the actions help?"] = f"{answer(dataset, runs, subject.model)} {share}"

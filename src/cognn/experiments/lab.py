@@ -268,6 +268,11 @@ class Lab:
         same = [run for run in self.runs if (run["dataset"], run["model"]) == here]
         return [run for run in same if rest(run["config"]) == recipe]
 
+    def keep(self, cell: Cell, known: list[dict[str, Any]]) -> None:
+        """Of a cell's runs in the record only these: others are of a recipe that is no more."""
+        here = (cell.dataset, cell.model)
+        self.runs = [run for run in self.runs if (run["dataset"], run["model"]) != here or run in known]
+
     def write(self) -> None:
         """Write the record as it stands: a machine may stop at any time."""
         if ADDED in self.facts:
