@@ -11,6 +11,9 @@ import torch
 from cognn import Graph
 from cognn.data.dataset import Dataset, Split, Task
 from cognn.train import run
+from cognn.train.checkpoint import load_tensors
+from cognn.train.config import Config
+from cognn.train.fit import make_config
 
 KINDS = {
     "binary": ("roc_auc", 1),
@@ -84,3 +87,15 @@ def train_until_killed(folder: Path, dataset: Dataset, watched: Path, wait: floa
     assert not (folder / "split-0" / "result.json").exists(), "done before it was killed: train longer"
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+def small(**options) -> Config:
+    return make_config(**{"hidden_channels": 8, "num_layers": 2, "epochs": 6, "dataset": "toy", **options})
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_tensors(folder / "split-0" / "last" / "state.safetensors")[0]
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)

@@ -143,7 +143,7 @@ def varied(config: Config, changes: dict[str, Any]) -> Config:
 def answer(dataset: str, runs: dict[str, list[dict[str, Any]]], model: str) -> str:
     """One plain sentence for a reader who wants to know."""
     words = []
-    for name in (*CONTROLS[:1], TUNED, *CONTROLS[1:]):
+    for name in ("without actions", TUNED, RANDOM, "actions frozen"):
         if name in runs:
             row = gain(runs[model], runs[name])
             p = "" if row["p"] is None else f", p = {row['p']}"

@@ -11,7 +11,7 @@ from typing import Any
 from cognn.experiments.ablations import CONTROLS
 from cognn.experiments.paired import bare, cells_of, gain, p_value, short, with_base, with_p
 from cognn.experiments.record import read_record
-from cognn.experiments.tables import grid
+from cognn.experiments.tables import markdown_table
 from cognn.experiments.verdict import LEVEL, holm
 from cognn.train.config import ModelConfig
 
@@ -41,7 +41,7 @@ def table(results: Path) -> str:
             found = {CONTROLS[0]: with_p(row["gain"], p), **found}
         cells.append([*shown, str(row["splits"]), row["beside"], *(found.get(name, "-") for name in CONTROLS)])
     keys = ["dataset", "model", "gain", "p", "Holm", "splits", "their recipes also differ in"]
-    return f"{_count(counted)}\n\n{grid([*keys, *CONTROLS], cells)}"
+    return f"{_count(counted)}\n\n{markdown_table([*keys, *CONTROLS], cells)}"
 
 
 def _rows(path: Path) -> Iterable[dict[str, Any]]:

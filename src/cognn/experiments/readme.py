@@ -11,7 +11,7 @@ from typing import Any
 from cognn.experiments import answer
 from cognn.experiments.paired import with_p
 from cognn.experiments.record import read_record
-from cognn.experiments.tables import ADDED, WORDS, grid, spread
+from cognn.experiments.tables import ADDED, WORDS, markdown_table, spread
 from cognn.train.errors import RunError
 
 SIGNS = {"above": "▲", "equal": "≈", "below": "▼", "untested": "·"}
@@ -59,7 +59,7 @@ def beside(summary: list[dict[str, Any]]) -> str:
     heads = metrics if same else [f"{dataset}, {metric}" for dataset, metric in metrics.items()]
     corner = summary[0]["metric"].replace("_", " ") if same else ""
     models = sorted(dict.fromkeys(row["model"] for row in summary), key=_kind)
-    return grid([corner, *heads], [[name, *_row(cells, name, metrics)] for name in models])
+    return markdown_table([corner, *heads], [[name, *_row(cells, name, metrics)] for name in models])
 
 
 def gains(rows: list[dict[str, Any]]) -> str:
@@ -70,7 +70,7 @@ def gains(rows: list[dict[str, Any]]) -> str:
         bold = row["Co-GNN is"] in _SAID
         cells[f"{row['model']} over {row['compared with']}", row["dataset"]] = f"**{cell}**" if bold else cell
     pairs, datasets = (list(dict.fromkeys(key[i] for key in cells)) for i in (0, 1))
-    return grid(["", *datasets], [[pair, *_row(cells, pair, datasets)] for pair in pairs])
+    return markdown_table(["", *datasets], [[pair, *_row(cells, pair, datasets)] for pair in pairs])
 
 
 def _row(cells: dict[tuple[str, str], str], name: str, datasets: Iterable[str]) -> list[str]:

@@ -45,7 +45,7 @@ def summary_table(summary: list[dict[str, Any]]) -> str:
             cells.append("-" if paper is None else spread(paper["mean"], paper["std"], metric))
             cells += [WORDS[row["verdict"]] if "verdict" in row else "-", "-" if p is None else f"{p:.2g}"]
         rows.append(cells)
-    return grid(keys, rows)
+    return markdown_table(keys, rows)
 
 
 def document(record: dict[str, Any], folder: str = "figures") -> str:
@@ -72,10 +72,10 @@ def fact_table(fact: Any) -> str:
     if not fact:
         return "Nothing yet.\n"
     keys = list(fact[0])
-    return grid(keys, [[_plain(row[key]) for key in keys] for row in fact])
+    return markdown_table(keys, [[_plain(row[key]) for key in keys] for row in fact])
 
 
-def grid(keys: list[str], rows: list[list[str]]) -> str:
+def markdown_table(keys: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(cells) + " |" for cells in (keys, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(keys), *lines[1:]]) + "\n"
