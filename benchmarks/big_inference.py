@@ -28,7 +28,7 @@ import json, sys, time
 from pathlib import Path
 import numpy as np, torch
 from cognn import CoGNN
-from cognn.data.store import open_store
+from cognn.data.store.store import open_store
 from cognn.inference import Pass, Scratch, infer
 
 folder, o = Path(sys.argv[1]), json.loads(sys.argv[2])
@@ -70,8 +70,8 @@ spent = {"largest difference": float(error.max()), "nodes that differ by over 1e
 BUILD = """
 import json, sys, time
 from pathlib import Path
-from cognn.train.config import DataConfig
-from cognn.train.stores import build
+from cognn.config.options import DataConfig
+from cognn.run.build_store import build
 
 folder, o = Path(sys.argv[1]), json.loads(sys.argv[2])
 start, spent = time.perf_counter(), {}

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.common import race, show
-from cognn.data.check import check
-from cognn.train.config import DataConfig
+from cognn.config.options import DataConfig
+from cognn.data.check.files import check
 
 NODES, EDGES, FEATURES = 100_000, 1_000_000, 16
 

@@ -1,4 +1,4 @@
-"""The share of input checks (``cognn.checks``) in a forward pass without gradients.
+"""The share of input checks (``cognn.nn.checks``) in a forward pass without gradients.
 
 It is taken inside the pass: every check runs under a stopwatch.  The least time that the checks of a pass took is
 divided by the least time of a pass.  (The difference between passes with and without checks would be the plainer
@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.common import grid, show
-from cognn import CoGNN, checks
+from cognn import CoGNN
+from cognn.nn import checks
 
 CHECKS = ("features", "finite", "graph", "edge_features", "actions", "batch")
 

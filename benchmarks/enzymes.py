@@ -25,10 +25,10 @@ from torch_geometric.loader import DataLoader
 from benchmarks.baseline import Baseline
 from benchmarks.common import race, show
 from cognn import CoGNN, Graph
-from cognn.data import tu
+from cognn.config.options import TrainConfig
 from cognn.data.dataset import Dataset, Task
-from cognn.train.config import TrainConfig
-from cognn.train.items import Items, outputs
+from cognn.data.published import tu
+from cognn.train.batcher import Items, outputs
 
 BATCH = 32
 SIZES = {"hidden_channels": 64, "num_layers": 4, "action_channels": 16, "action_layers": 2}

@@ -20,8 +20,8 @@ import torch
 import tyro
 
 import cognn
-from cognn.experiments.recipes import path
-from cognn.experiments.verdict import Comparison, Published, compare, compare_paired
+from cognn.experiments.harness.recipes import path
+from cognn.experiments.statistics.verdict import Comparison, Published, compare, compare_paired
 
 RECIPES = {
     "tolokers": path("heterophilic", "tolokers", "Co-GNN(mean, mean)"),

@@ -27,8 +27,8 @@ READ = """
 import json, sys, time
 from pathlib import Path
 import polars, torch
-from cognn.data.files import load_files
-from cognn.train.config import DataConfig
+from cognn.data.readers.files import load_files
+from cognn.config.options import DataConfig
 
 def memory(key):
     status = Path("/proc/self/status").read_text().splitlines()

@@ -18,9 +18,9 @@ from pathlib import Path
 import torch
 
 import cognn
+from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset
-from cognn.data.minesweeper_board import minesweeper_board
-from cognn.graph import Graph
+from cognn.data.synthetic.minesweeper_board import minesweeper_board
 from cognn.report import collect, write_page
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]

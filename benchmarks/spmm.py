@@ -1,4 +1,4 @@
-"""``cognn.ops.neighbor_sum`` against the other ways to compute ``A @ x`` that a user has, at several widths.
+"""``cognn.core.ops.neighbor_sum`` against the other ways to compute ``A @ x`` that a user has, at several widths.
 
 Rivals: ``torch.sparse.mm`` on a CSR tensor with 64-bit and with 32-bit indices, PyG's ``EdgeIndex.matmul`` (sorted,
 known to be undirected, cache filled), and gather/scatter (``index_add_``).  The ratio is the time of the fastest rival
@@ -19,7 +19,7 @@ from torch_geometric import EdgeIndex
 
 from benchmarks.common import grid, race, small_graphs, tolokers_like
 from cognn import Graph
-from cognn.ops import neighbor_sum
+from cognn.core.ops import neighbor_sum
 
 WIDTHS = (1, 4, 16, 64, 256)
 NOISE = 0.97

@@ -19,13 +19,13 @@ import torch
 
 from benchmarks.common import show
 from cognn import Graph
+from cognn.config.options import Config
 from cognn.data.dataset import Dataset, Split, Task
-from cognn.data.minesweeper_board import minesweeper_board
+from cognn.data.synthetic.minesweeper_board import minesweeper_board
+from cognn.run.fit import make_config
 from cognn.train import metrics
 from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint
-from cognn.train.config import Config
-from cognn.train.fit import make_config
 from cognn.train.loop import train_split
 
 WARM_UP = 3  # epochs that are not counted: allocators and caches fill

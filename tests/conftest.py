@@ -3,6 +3,7 @@
 import os
 from typing import NamedTuple
 
+import pytest
 import torch
 from hypothesis import HealthCheck, register_random, settings
 from hypothesis import strategies as st
@@ -80,3 +81,8 @@ def induced(edge_index: Tensor, actions: Tensor) -> Tensor:
         for u, v in edge_index.t().tolist()
     ]
     return torch.tensor(keep, dtype=torch.bool)
+
+
+@pytest.fixture(params=["node", "graph"])
+def level(request) -> str:
+    return request.param

@@ -14,8 +14,8 @@ import torch
 from torch_geometric.data import Data
 
 import cognn
-from cognn.cli import main
-from cognn.train.checkpoint import load_tensors
+from cognn.cli.main import main
+from cognn.files.tensors import load_tensors
 
 SMALL = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "3", "--quiet"]
 KINDS = ["binary", "multiclass", "multilabel", "regression"]
@@ -277,7 +277,7 @@ def test_python_and_the_command_line_train_the_same_bits() -> None:
 def test_as_a_program() -> None:
     """The one test that pays for a process of its own: exit code, standard output and standard error."""
     files = node_tables("binary")
-    command = [sys.executable, "-m", "cognn.cli"]
+    command = [sys.executable, "-m", "cognn"]
     done = subprocess.run([*command, "train", *files.words, *SMALL, "--out", "run"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "run: run" in done.stdout

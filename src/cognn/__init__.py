@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cognn.actions import Action, Gates, broadcasts, listens
-    from cognn.graph import Graph
-    from cognn.model import ActionNetwork, CoGNN, Samples
-    from cognn.trace import Trace
-    from cognn.train.fit import Fitted, fit, open_run
+    from cognn.core.graph import Graph
+    from cognn.nn.actions import Action, Gates, broadcasts, listens
+    from cognn.nn.model import ActionNetwork, CoGNN, Samples
+    from cognn.nn.trace import Trace
+    from cognn.run.fit import Fitted, fit, open_run
 
 __all__ = [
     "Action",
@@ -27,11 +27,11 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "cognn.actions": ("Action", "Gates", "broadcasts", "listens"),
-    "cognn.graph": ("Graph",),
-    "cognn.model": ("ActionNetwork", "CoGNN", "Samples"),
-    "cognn.trace": ("Trace",),
-    "cognn.train.fit": ("Fitted", "fit", "open_run"),
+    "cognn.nn.actions": ("Action", "Gates", "broadcasts", "listens"),
+    "cognn.core.graph": ("Graph",),
+    "cognn.nn.model": ("ActionNetwork", "CoGNN", "Samples"),
+    "cognn.nn.trace": ("Trace",),
+    "cognn.run.fit": ("Fitted", "fit", "open_run"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from cognn.cli import main
+from cognn.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

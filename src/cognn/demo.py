@@ -19,10 +19,10 @@ from rich.tree import Tree
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from cognn.data.root_neighbors import DEGREE, NUM_FEATURES, edges_right, root_neighbors
-from cognn.graph import Graph
-from cognn.model import CoGNN
-from cognn.trace import Trace
+from cognn.core.graph import Graph
+from cognn.data.synthetic.root_neighbors import DEGREE, NUM_FEATURES, edges_right, root_neighbors
+from cognn.nn.model import CoGNN
+from cognn.nn.trace import Trace
 
 # The published figures (paper, table of results on RootNeighbors and the text below it).
 PAPER = {"MeanGNN": 0.329, "SumGNN": 0.370, "Co-GNN(sum, mean)": 0.079}

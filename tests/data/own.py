@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cognn.data.errors import DataError
-from cognn.data.files import load_files
-from cognn.train.config import DataConfig
+from cognn.config.options import DataConfig
+from cognn.data.readers.files import load_files
+from cognn.errors import DataError
 
 PARTS = ("train", "train", "train", "val", "test")
 NODES = "id,age,color,member,label,split\n" + "".join(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cognn.cli import main
+from cognn.cli.main import main
 from cognn.data.registry import ENTRIES, Entry, origin
 
 SMALL = ["--splits", "0", "--epochs", "2", "--num-layers", "2", "--hidden-channels", "16", "--action-channels", "4"]

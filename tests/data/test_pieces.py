@@ -3,8 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cognn.core.graph import _TENSORS, Graph
 from cognn.data.pieces import pieces
-from cognn.graph import _TENSORS, Graph
 from tests.conftest import Case, cases
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from cognn.data import registry
-from cognn.data.errors import DataError
-from cognn.data.root_neighbors import as_dataset, root_edges, root_neighbors
-from cognn.data.stats import compare, measure
+from cognn.data.check.statistics import compare, measure
+from cognn.data.synthetic.root_neighbors import as_dataset, root_edges, root_neighbors
+from cognn.errors import DataError
 
 GENERATED = [name for name, entry in registry.ENTRIES.items() if entry.generated]
 PUBLISHED = [name for name, entry in registry.ENTRIES.items() if not entry.generated]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cognn.cli import main
+from cognn.cli.main import main
 from tests.data.conftest import mirror
 
 __all__ = ["Reproduce", "mirror", "reproduce"]

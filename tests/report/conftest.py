@@ -7,10 +7,10 @@ import pytest
 
 import cognn
 from cognn.data.dataset import Dataset
-from cognn.data.minesweeper_board import minesweeper_board
-from cognn.report.collected import Collected, collect
-from cognn.train.fit import Fitted
-from tests.train.conftest import make_dataset
+from cognn.data.synthetic.minesweeper_board import minesweeper_board
+from cognn.report.data.run_view import Collected, collect
+from cognn.run.fit import Fitted
+from tests.toy_runs import make_dataset
 
 SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "accelerator": "cpu"}
 ROWS, COLUMNS = 9, 12

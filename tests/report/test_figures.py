@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from cognn.errors import RunError
 from cognn.report import figures
 from cognn.report.palette import FREE, MINE
-from cognn.report.publish import write_figures
-from cognn.train.errors import RunError
+from cognn.report.write import write_figures
 
 
 def test_curves_draw_what_they_are_given() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cognn import CoGNN
+from cognn.config.options import ModelConfig
 from cognn.train import build
-from cognn.train.config import ModelConfig
-from tests.train.conftest import make_dataset
+from tests.toy_runs import make_dataset
 
 PARAMETERS = list(signature(CoGNN).parameters)
 SHARED = [field.name for field in fields(ModelConfig) if field.name in PARAMETERS and field.name != "pool"]

@@ -3,8 +3,9 @@ import torch
 
 from cognn import Graph
 from cognn.data.dataset import Split
-from cognn.train.checkpoint import fingerprint, load_tensors, save_tensors
-from tests.train.conftest import make_dataset
+from cognn.files.tensors import load_tensors, save_tensors
+from cognn.train.checkpoint import fingerprint
+from tests.toy_runs import make_dataset
 
 
 def test_equal_states_are_equal_files(tmp_path) -> None:

@@ -6,17 +6,17 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from cognn.data.batches import Batches
-from cognn.graph import Graph
-from cognn.train import loop, metrics, run
-from cognn.train.checkpoint import load_tensors
-from cognn.train.config import ConfigError
-from cognn.train.errors import Diverged, RunError
-from cognn.train.evaluate import evaluate
-from cognn.train.fit import fit, open_run
-from cognn.train.follow import Log
+from cognn.core.graph import Graph
+from cognn.data.sampling.batches import Batches
+from cognn.errors import ConfigError, Diverged, RunError
+from cognn.files.tensors import load_tensors
+from cognn.run import train as run
+from cognn.run.evaluate import evaluate
+from cognn.run.fit import fit, open_run
+from cognn.run.log_tail import Log
+from cognn.train import loop, metrics
 from cognn.train.loop import learning_rate
-from tests.train.conftest import KINDS, batches, make_dataset, same, small, weights
+from tests.toy_runs import KINDS, batches, make_dataset, same, small, weights
 
 
 @pytest.mark.parametrize("loops", [True, False])

@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset, Split
-from cognn.graph import Graph
-from cognn.train import loop, metrics, run
+from cognn.errors import ConfigError, RunError
+from cognn.files.tensors import load_tensors
+from cognn.run import train as run
+from cognn.train import loop, metrics
+from cognn.train.batcher import Items
 from cognn.train.build import build_model
-from cognn.train.checkpoint import load_tensors
-from cognn.train.config import ConfigError
-from cognn.train.errors import RunError
-from cognn.train.items import Items
 from cognn.train.minibatches import receptive_field
 from cognn.train.partitions import Partitions, kept
-from tests.train.conftest import KINDS, make_dataset, train_until_killed
+from tests.toy_runs import KINDS, make_dataset, train_until_killed
 from tests.train.test_loop import same, small, weights
 
 CPU = torch.device("cpu")
@@ -193,8 +193,8 @@ def test_without_pymetis_it_trains_too_and_says_so(tmp_path, caplog, monkeypatch
 
 
 def test_scores_are_those_of_the_whole_graph(tmp_path) -> None:
-    from cognn.train.evaluate import evaluate
-    from cognn.train.fit import fit
+    from cognn.run.evaluate import evaluate
+    from cognn.run.fit import fit
 
     dataset = make_dataset("node", "binary")
     fitted = fit(dataset, out=tmp_path, partitions=4, epochs=3, splits="0", hidden_channels=8)
@@ -273,8 +273,8 @@ def test_where_partitions_are_pieces_nothing_is_approximated(tmp_path) -> None:
 
 
 def test_a_store_keeps_the_partition_for_all_runs_on_it(tmp_path, monkeypatch) -> None:
-    from cognn.data.build import from_dataset
-    from cognn.train.sources import load_data
+    from cognn.data.load import load_data
+    from cognn.data.store.build import from_dataset
 
     from_dataset(make_dataset("node", "binary"), tmp_path / "store")
     config = small(dataset=str(tmp_path / "store"), partitions=4, epochs=2, splits="0")

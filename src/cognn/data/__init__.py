@@ -1,5 +1,5 @@
 """Graphs to learn from; generators know nothing of models."""
 
-from cognn.data.root_neighbors import root_neighbors
+from cognn.data.synthetic.root_neighbors import root_neighbors
 
 __all__ = ["root_neighbors"]

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cognn.counter import scramble
+from cognn.core.graph import Graph
+from cognn.core.keyed_random import scramble
 from cognn.data.pieces import pieces
-from cognn.graph import Graph
 
 STEP = 1 << 20
 

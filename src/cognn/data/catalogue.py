@@ -21,7 +21,7 @@ class Entry:
     description: str
     """One line."""
     facts: Mapping[str, float] = field(default_factory=dict)
-    """Published statistics, under the names that :mod:`cognn.data.stats` measures them by."""
+    """Published statistics, under the names that :mod:`cognn.data.check.statistics` measures them by."""
     folder: tuple[str, str] | None = None
     """Collection and folder of the raw files in cache and mirror; None if the dataset is generated."""
     downloadable: bool = True

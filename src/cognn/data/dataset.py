@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from cognn.graph import Graph
+from cognn.core.graph import Graph
 
 Level = Literal["node", "graph"]
 Kind = Literal["binary", "multiclass", "multilabel", "regression"]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from cognn.graph import Graph
+from cognn.core.graph import Graph
 
 
 def pieces(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> list[Graph]:

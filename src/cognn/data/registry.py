@@ -5,8 +5,8 @@ from typing import Literal
 
 from cognn.data.catalogue import ENTRIES, NAMES, Entry
 from cognn.data.dataset import Dataset
-from cognn.data.errors import DataError
-from cognn.data.sources import in_cache, in_mirror, public_name
+from cognn.data.published.raw_files import in_cache, in_mirror, public_name
+from cognn.errors import DataError
 
 __all__ = ["ENTRIES", "NAMES", "Entry", "Origin", "entry", "load", "origin"]
 
@@ -50,18 +50,18 @@ def origin(known: Entry) -> Origin:
 def _generate(name: str, seed: int) -> Dataset:
     # Imports stand inside so that one dataset does not pay for the libraries of another.
     if name == "root-neighbors":
-        from cognn.data.root_neighbors import as_dataset
+        from cognn.data.synthetic.root_neighbors import as_dataset
 
         return as_dataset(seed=seed)
     if name == "minesweeper-board":
-        from cognn.data.minesweeper_board import minesweeper_board
+        from cognn.data.synthetic.minesweeper_board import minesweeper_board
 
         return minesweeper_board(seed=seed)
     if name == "long-range":
-        from cognn.data.long_range import long_range
+        from cognn.data.synthetic.long_range import long_range
 
         return long_range(seed=seed)
-    from cognn.data.cycles import cycles
+    from cognn.data.synthetic.cycles import cycles
 
     return cycles()
 
@@ -70,17 +70,17 @@ def _read(known: Entry) -> Dataset:
     assert known.folder is not None
     collection = known.folder[0]
     if collection == "heterophilous":
-        from cognn.data import heterophilous
+        from cognn.data.published import heterophilous
 
         return heterophilous.load(known.name)
     if collection == "planetoid":
-        from cognn.data import planetoid
+        from cognn.data.published import planetoid
 
         return planetoid.load(known.name)
     if collection == "tu":
-        from cognn.data import tu
+        from cognn.data.published import tu
 
         return tu.load(known.name)
-    from cognn.data import peptides
+    from cognn.data.published import peptides
 
     return peptides.load()

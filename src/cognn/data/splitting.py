@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 
 from cognn.data.dataset import Split
-from cognn.data.errors import DataError
-from cognn.data.guard import shorten
-from cognn.data.tables import Table
-from cognn.data.values import words
+from cognn.data.tables.table import Table
+from cognn.data.tables.values import words
+from cognn.errors import DataError
+from cognn.files.safe_read import shorten
 
 PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 SHARES = (0.6, 0.2)

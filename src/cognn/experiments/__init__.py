@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from cognn.train.config import ConfigError
+from cognn.errors import ConfigError
 
 EXPERIMENTS: dict[str, str] = {
     "root-neighbors": "table: MAE on RootNeighbors, and the share of edges rightly kept or cut",
@@ -24,7 +24,7 @@ EXPERIMENTS: dict[str, str] = {
 
 
 def experiment(name: str) -> Any:
-    """The module of an experiment: it has ``PLANS`` (budget to :class:`~cognn.experiments.lab.Plan`) and ``run``."""
+    """The module of an experiment: it has ``PLANS`` (budget to ``Plan``) and ``run``."""
     if name not in EXPERIMENTS:
         raise ConfigError(f"experiment: unknown {name!r}; known are {', '.join(EXPERIMENTS)}")
-    return import_module(f"cognn.experiments.{name.replace('-', '_')}")
+    return import_module(f"cognn.experiments.paper.{name.replace('-', '_')}")

@@ -10,11 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cognn.data.errors import DataError
-from cognn.data.store import AGAIN, Store
-from cognn.data.whole import release
-from cognn.graph import Graph
-from cognn.train.config import ConfigError
+from cognn.core.graph import Graph
+from cognn.data.store.store import AGAIN, Store
+from cognn.errors import ConfigError, DataError
+from cognn.files.mapped_arrays import release
 
 
 class Block(NamedTuple):

@@ -12,17 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cognn.data.errors import DataError
-from cognn.data.store import Store
-from cognn.data.whole import release
+from cognn.data.store.store import Store
+from cognn.errors import ConfigError, DataError, RunError
+from cognn.files.mapped_arrays import release
 from cognn.inference.blocks import Block, Blocks
 from cognn.inference.plan import Pass, Plan
 from cognn.inference.scratch import Scratch
-from cognn.layers import GATLayer, WrappedLayer
-from cognn.model import CoGNN
-from cognn.train.build import Encoded
-from cognn.train.config import ConfigError
-from cognn.train.errors import RunError
+from cognn.nn.encoders import Encoded
+from cognn.nn.layers import GATLayer, WrappedLayer
+from cognn.nn.model import CoGNN
 
 Report = Callable[[str, int, int], None]
 """Told what is computed, and how many of all (node, step) pairs are done."""

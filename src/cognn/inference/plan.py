@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cognn.actions import ActionMode, Decision, Gates, decide
-from cognn.counter import gumbel
+from cognn.core.keyed_random import gumbel
 from cognn.inference.blocks import Block
 from cognn.inference.scratch import Scratch
-from cognn.layers import GCNLayer
-from cognn.model import ActionNetwork, CoGNN
-from cognn.step import step
+from cognn.nn.actions import ActionMode, Decision, Gates, decide
+from cognn.nn.layers import GCNLayer
+from cognn.nn.model import ActionNetwork, CoGNN
+from cognn.nn.step import step
 
 
 class Pass(NamedTuple):
@@ -22,7 +22,7 @@ class Pass(NamedTuple):
 
     actions: ActionMode
     key: tuple[int, ...]
-    """Seed and number of the draw: ``"sample"`` takes its noise from :func:`cognn.counter.gumbel` of key and layer."""
+    """Seed and number of the draw; the key of the noise of ``"sample"``."""
     sink: Callable[[int, int, Tensor], None]
     """Takes the outputs of the nodes from its first argument to its second; where a run goes on, maybe once more."""
     keep: bool = False

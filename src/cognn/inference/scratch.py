@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cognn.data.guard import shorten
-from cognn.data.whole import allocate, mapped, release
-from cognn.train.checkpoint import read_json, write_json
-from cognn.train.errors import RunError
+from cognn.errors import RunError
+from cognn.files.json import read_json, write_json
+from cognn.files.mapped_arrays import allocate, mapped, release
+from cognn.files.safe_read import shorten
 
 PROGRESS = "progress.json"
 SECONDS = 10.0

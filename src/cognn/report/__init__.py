@@ -14,26 +14,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cognn.report import charts, figures
-    from cognn.report.collected import Collected, collect
-    from cognn.report.explain import Why, why
-    from cognn.report.page import write_page
-    from cognn.report.publish import write_figures, write_report
+    from cognn.report import figures
+    from cognn.report.data.explain import Why, why
+    from cognn.report.data.run_view import Collected, collect
+    from cognn.report.page import charts
+    from cognn.report.page.page import write_page
+    from cognn.report.write import write_figures, write_report
 
 __all__ = ["Collected", "Why", "charts", "collect", "figures", "why", "write_figures", "write_page", "write_report"]
 
 _HOMES = {
-    "cognn.report.collected": ("Collected", "collect"),
-    "cognn.report.explain": ("Why", "why"),
-    "cognn.report.page": ("write_page",),
-    "cognn.report.publish": ("write_figures", "write_report"),
+    "cognn.report.data.run_view": ("Collected", "collect"),
+    "cognn.report.data.explain": ("Why", "why"),
+    "cognn.report.page.page": ("write_page",),
+    "cognn.report.write": ("write_figures", "write_report"),
 }
 
 
 def __getattr__(name: str) -> Any:
     # Found when first used: the terminal, which every command needs, does not wait for matplotlib.
     if name in ("charts", "figures"):
-        return import_module(f"cognn.report.{name}")
+        return import_module("cognn.report.figures" if name == "figures" else "cognn.report.page.charts")
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)

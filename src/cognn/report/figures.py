@@ -18,11 +18,11 @@ from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
-from cognn.actions import Action
-from cognn.report.board import SHOWN, Board
+from cognn.errors import RunError
+from cognn.nn.actions import Action
+from cognn.nn.trace import Trace
+from cognn.report.data.board import SHOWN, Board
 from cognn.report.palette import ACTIONS, FREE, GREY, MINE, series
-from cognn.trace import Trace
-from cognn.train.errors import RunError
 
 KINDS = ("svg", "pdf", "png")
 STYLES = ["-", "--", ":", "-."]

@@ -1,6 +1,6 @@
 """The colours of every picture: those of Okabe and Ito, which colour-blind readers can tell apart."""
 
-from cognn.actions import Action
+from cognn.nn.actions import Action
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"

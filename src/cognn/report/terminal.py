@@ -15,11 +15,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Column, Table
 from rich.text import Text
 
+from cognn.config.options import Config, DataConfig
 from cognn.data.catalogue import ENTRIES
+from cognn.data.check.statistics import compare, measure
 from cognn.data.registry import load, origin
-from cognn.data.stats import compare, measure
-from cognn.train.config import Config, DataConfig
-from cognn.train.follow import Report
+from cognn.run.log_tail import Report
 from cognn.train.loop import Epoch
 
 PLAIN_SECONDS = 5.0  # between two lines of a log that nobody watches live
@@ -150,7 +150,7 @@ def show_facts(name: str) -> None:
 
 def show_check(config: DataConfig) -> int:
     """What a check of the user's files found; exit code 2 if they cannot be trained on."""
-    from cognn.data.check import check
+    from cognn.data.check.files import check
 
     report = check(config)
     Console().print(report)

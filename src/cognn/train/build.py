@@ -5,26 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cognn import checks
+from cognn.config.options import ModelConfig, TrainConfig
 from cognn.data.dataset import Dataset
-from cognn.graph import Graph
-from cognn.model import CoGNN
-from cognn.train.config import ConfigError, ModelConfig, TrainConfig
-
-
-class Encoded(nn.Module):
-    """A model behind an encoder of categorical node features, such as atoms."""
-
-    def __init__(self, encoder: nn.Module, model: nn.Module, flip: nn.Module | None = None) -> None:
-        super().__init__()
-        self.flip, self.encoder, self.model = flip, encoder, model
-
-    def forward(self, x: Tensor, edge_index: Tensor | Graph, *args: Any, **options: Any) -> Any:
-        """As the model, for encoded features."""
-        if self.flip is not None:
-            graph = edge_index if isinstance(edge_index, Graph) else None
-            x = self.flip(x, graph.batch, graph.num_graphs) if graph is not None else self.flip(x)
-        return self.model(self.encoder(x), edge_index, *args, **options)
+from cognn.errors import ConfigError
+from cognn.nn import checks
+from cognn.nn.encoders import Encoded
+from cognn.nn.model import CoGNN
 
 
 def cooperative(model: nn.Module) -> CoGNN | None:
@@ -85,7 +71,7 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
                 **edges,
             )
         else:
-            from cognn.baselines import BASELINES, make_baseline
+            from cognn.baselines.models import BASELINES, make_baseline
 
             checks.one_of("model", config.model, ["cognn", *BASELINES])
             model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, **edges)
@@ -93,7 +79,7 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
         raise ConfigError(str(error)) from None
     if dataset.node_categories is None:
         return model
-    from cognn.encoders import CategoricalEncoder, SignFlip
+    from cognn.nn.encoders import CategoricalEncoder, SignFlip
 
     continuous = dataset.x.size(1) - len(dataset.node_categories)
     encoder = CategoricalEncoder(dataset.node_categories, config.hidden_channels, continuous)

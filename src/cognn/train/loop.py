@@ -14,24 +14,18 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from cognn.config.options import Config, ModelConfig, TrainConfig
+from cognn.core.seeding import random_state, set_random_state
 from cognn.data.dataset import Dataset, Task
-from cognn.seeding import random_state, set_random_state
+from cognn.errors import Diverged, Interrupted, RunError
+from cognn.files.json import to_json, write_json
+from cognn.files.locks import alone
+from cognn.files.tensors import load_tensors, save_tensors
+from cognn.parallel.devices import agreed, first, gathered, make_fabric, sum_gradients, summed
 from cognn.train import metrics
+from cognn.train.batcher import Items, outputs, thinned
 from cognn.train.build import build_model, compute, freeze_actions, num_parameters
-from cognn.train.checkpoint import (
-    load_tensors,
-    load_weights,
-    pack_optimizer,
-    save_tensors,
-    to_json,
-    unpack_optimizer,
-    write_json,
-)
-from cognn.train.config import Config, ModelConfig, TrainConfig
-from cognn.train.devices import agreed, first, gathered, make_fabric, sum_gradients, summed
-from cognn.train.errors import Diverged, Interrupted, RunError
-from cognn.train.items import Items, outputs, thinned
-from cognn.train.locks import alone
+from cognn.train.checkpoint import load_weights, pack_optimizer, unpack_optimizer
 from cognn.train.minibatches import minibatches
 from cognn.train.provenance import origin
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from lightning_fabric import Fabric
 
+from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.data.dataset import Dataset
-from cognn.data.store import is_store
-from cognn.train.config import Config, ConfigError, ModelConfig, TrainConfig
-from cognn.train.neighbors import Neighbors, has_pyg_lib
+from cognn.data.sampling.neighbors import Neighbors, has_pyg_lib
+from cognn.data.store.store import is_store
+from cognn.errors import ConfigError
 from cognn.train.partitions import Partitions, kept
 
 log = logging.getLogger("cognn")

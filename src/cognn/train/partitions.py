@@ -13,14 +13,14 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from cognn.data.batches import Batch, ranges
+from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset
-from cognn.data.partition import HALVES, Partition, partition
-from cognn.data.subgraphs import Subgraphs
-from cognn.graph import Graph
-from cognn.train.checkpoint import load_tensors, save_tensors
-from cognn.train.devices import first
-from cognn.train.errors import RunError
+from cognn.data.sampling.batches import Batch, ranges
+from cognn.data.sampling.partition import HALVES, Partition, partition
+from cognn.data.sampling.subgraphs import Subgraphs
+from cognn.errors import RunError
+from cognn.files.tensors import load_tensors, save_tensors
+from cognn.parallel.devices import first
 
 log = logging.getLogger("cognn")
 

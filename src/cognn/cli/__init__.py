@@ -1,0 +1,5 @@
+"""The command line."""
+
+from cognn.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,133 @@
+"""The measurements of a check, each written into a report."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cognn.data.check.report import Report
+from cognn.data.dataset import Split
+from cognn.data.splitting import known_items, overlaps
+from cognn.data.tables.targets import Targets
+from cognn.files.safe_read import shorten
+from cognn.train.metrics import is_defined
+
+MOST_CLASSES = 12
+"""Classes whose share is shown."""
+
+
+def edge_findings(report: Report, edge_index: Tensor, num_nodes: int, directed: bool | None) -> None:
+    """Degrees, self-loops, repetitions and nodes without edges, of the edges as they are listed."""
+    sender, receiver = edge_index.numpy()
+    loops = int((sender == receiver).sum())
+    as_listed = _distinct(sender * num_nodes + receiver)
+    one_way = sender != receiver
+    low, high = np.minimum(sender, receiver)[one_way], np.maximum(sender, receiver)[one_way]
+    pairs = _distinct(low * num_nodes + high)
+    repeated = len(sender) - as_listed
+    loop_kinds = _distinct(sender[~one_way])
+    mutual = as_listed - loop_kinds - pairs
+    degree = np.bincount(sender, minlength=num_nodes) + np.bincount(receiver, minlength=num_nodes)
+    both = pairs > 0 and mutual == pairs
+    report.facts |= {
+        "edges": f"{len(sender):,} listed, {pairs:,} pairs of different nodes" + (", each both ways" if both else ""),
+        "self-loops": f"{loops:,}",
+        "duplicates": f"{repeated:,} repeat an earlier edge",
+        "degree": _spread(degree // 2 if both else degree),
+        "isolated": f"{int((degree == 0).sum()):,} nodes without an edge",
+    }
+    if repeated:
+        report.warnings.append(
+            f"{repeated:,} edges repeat an earlier one and count again; delete them if they should not"
+        )
+    if directed is False and mutual and not both:
+        report.warnings.append(f"{mutual:,} pairs are listed both ways; undirected, each of those edges counts twice")
+    if directed is None:
+        guess = "the edges are listed both ways, as --undirected expects" if both else "it is not guessed"
+        report.warnings.append(f"training will ask for --directed or --undirected ({guess})")
+
+
+def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) -> None:
+    """What the targets are, how they are spread, and how often neighbours agree."""
+    y, task = targets.y, targets.task
+    known = len(known_items(y))
+    report.facts["task"] = f"{task.level} {task.kind}, {task.num_outputs} output(s), scored by {task.metric}"
+    report.facts["labelled"] = f"{known:,} of {len(y):,} {task.level}s"
+    if task.kind == "regression":
+        for name, column in zip(targets.class_names, y.unbind(1), strict=True):
+            report.facts[f"target {shorten(name, 30)}"] = _spread(column[~column.isnan()].double().numpy())
+        return
+    if task.kind == "multilabel":
+        shares = y.nanmean(0)
+    else:
+        shares = torch.bincount(y[known_items(y)].long(), minlength=len(targets.class_names)) / max(known, 1)
+    named = [f"{shorten(n, 30)} {s:.1%}" for n, s in zip(targets.class_names, shares.tolist(), strict=True)]
+    more = f", and {len(named) - MOST_CLASSES} more" if len(named) > MOST_CLASSES else ""
+    report.facts["balance"] = ", ".join(named[:MOST_CLASSES]) + more
+    if edge_index is not None and task.level == "node" and task.kind != "multilabel":
+        sender, receiver = edge_index.numpy()
+        one, other = y.numpy()[sender], y.numpy()[receiver]
+        both = (one >= 0) & (other >= 0) & (sender != receiver)  # nan is not
+        if both.any():
+            share = float((one == other)[both].mean())
+            report.facts["homophily"] = f"{share:.3f} of the edges between labelled nodes join equal labels"
+
+
+def split_findings(report: Report, splits: list[Split], targets: Targets, x: Tensor | None) -> None:
+    """Sizes, items in two parts, classes that are never trained on, and equal features across parts."""
+    first = splits[0]
+    count = f"{len(splits)} x " if len(splits) > 1 else ""
+    report.facts["splits"] = f"{count}{len(first.train):,} train, {len(first.val):,} val, {len(first.test):,} test"
+    for number, split in enumerate(splits):
+        for parts, shared in overlaps(split).items():
+            report.warnings.append(
+                f"split {number}: {parts} share {len(shared):,} items, the first is {int(shared[0])}"
+            )
+        if targets.task.kind in ("binary", "multiclass"):
+            seen = set(targets.y[split.train].long().unique().tolist())
+            unseen = [name for code, name in enumerate(targets.class_names) if code not in seen]
+            if unseen:
+                report.warnings.append(f"split {number}: no training item of class {shorten(unseen[0], 60)!r}")
+        for part in ("val", "test"):
+            y = targets.y[getattr(split, part)]
+            if len(y) and not is_defined(targets.task, y):
+                line = f"split {number}: all {part} items are of one class, their {targets.task.metric} is not defined"
+                if part == "val":
+                    report.problems.append(f"{line}; training refuses that")
+                else:
+                    report.warnings.append(line)
+    if x is None or len(x) != len(targets.y) or x.size(1) < 2:
+        return
+    word = _row_words(x)
+    twins = np.isin(word[first.test.numpy()], word[first.train.numpy()])
+    if twins.any():
+        line = f"{int(twins.sum()):,} of {len(twins):,} test items have exactly the features of a training item"
+        report.facts["equal features"] = line
+        # Few features make equal rows by chance; where rows are mostly unique, equal ones are copies.
+        if 2 * _distinct(word) > len(word):
+            report.warnings.append(f"split 0: {line}; are they copies?")
+
+
+def _distinct(values: NDArray[np.int64] | NDArray[np.uint64]) -> int:
+    if not len(values):
+        return 0
+    ordered = np.sort(values)
+    return 1 + int((ordered[1:] != ordered[:-1]).sum())
+
+
+def _row_words(x: Tensor) -> NDArray[np.uint64]:
+    """A 64-bit word per row; equal rows have equal words, others almost never."""
+    bits = (x + 0.0).numpy().view(np.uint32)
+    factor = np.random.default_rng(0).integers(2**63, size=x.size(1), dtype=np.uint64) | np.uint64(1)
+    word = np.zeros(len(bits), dtype=np.uint64)
+    for column, by in zip(bits.T, factor, strict=True):
+        word += column * by
+        word ^= word >> np.uint64(29)
+    return word
+
+
+def _spread(values: NDArray[np.int64] | NDArray[np.float64]) -> str:
+    if not len(values):
+        return "none"
+    middle = np.median(values)
+    return f"mean {values.mean():.4g}, median {middle:.4g}, from {values.min():.4g} to {values.max():.4g}"

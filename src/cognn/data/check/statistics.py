@@ -1,0 +1,144 @@
+"""What a dataset is like, measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from cognn.core.graph import Graph
+from cognn.data.dataset import Dataset, Split
+
+HALF_DIGIT = 0.0051  # fractions are published with two digits; a whisker more, for those that end in 5
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts over all graphs of a dataset; see :func:`measure`."""
+
+    graphs: int
+    nodes: int
+    edges: int
+    """Pairs of different nodes that are joined, whatever the direction and however often."""
+    directed_edges: int
+    """Edges as they are listed."""
+    features: int
+    classes: int | None
+    """Classes, or labels of a multi-label task; None for regression."""
+    edge_homophily: float | None
+    """Share of the pairs (of labelled nodes) whose classes agree; None unless nodes have classes."""
+    balance: dict[str, float]
+    """Share of every class among the labelled items, or of the items that have a label; empty for regression."""
+    items: int
+    unlabelled: int
+    splits: list[tuple[int, int, int]]
+    """Items to train on, to choose by and to report, of every split."""
+    leaks: int
+    """Items that two parts of one split share, or one part lists twice, over all splits."""
+    mean_degree: float
+    max_degree: int
+    isolated: int
+    """Nodes without an edge to another node."""
+    self_loops: int
+    duplicates: int
+    """Listed edges that repeat an earlier one."""
+    undirected: bool
+    """Whether every edge is there in both directions."""
+
+    def facts(self) -> dict[str, Any]:
+        """All measurements, by the names under which some are published."""
+        found = {name.replace("_", " "): value for name, value in vars(self).items()}
+        if self.graphs > 1:
+            found |= {f"{what} per graph": found[what] / self.graphs for what in ("nodes", "edges")}
+        return found
+
+
+class Comparison(NamedTuple):
+    """One published figure beside the measured one."""
+
+    name: str
+    measured: float | None
+    published: float
+    agrees: bool
+
+
+def compare(stats: Stats, published: Mapping[str, float]) -> list[Comparison]:
+    """Every published figure with its measurement; counts have to be equal, fractions to agree in two digits."""
+    measured = stats.facts()
+    rows = []
+    for name, value in published.items():
+        found = measured.get(name)
+        rows.append(Comparison(name, found, value, found is not None and abs(found - value) <= HALF_DIGIT))
+    return rows
+
+
+def measure(dataset: Dataset) -> Stats:
+    """Counts, degrees, homophily, balance and splits of a dataset, in one pass over its edges."""
+    graph = dataset.graphs[0] if len(dataset.graphs) == 1 else Graph.cat(dataset.graphs)
+    sender, receiver = graph.in_sender.long(), graph.in_receiver.long()
+    # Edges are sorted by receiver, then sender, so a repeated edge stands beside its twin.
+    fresh = torch.ones_like(sender, dtype=torch.bool)
+    fresh[1:] = (sender[1:] != sender[:-1]) | (receiver[1:] != receiver[:-1])
+    loop = sender == receiver
+    once = fresh & ~loop
+    low, high = torch.minimum(sender, receiver)[once], torch.maximum(sender, receiver)[once]
+    pairs = torch.unique(low * graph.num_nodes + high)
+    first, second = pairs // max(graph.num_nodes, 1), pairs % max(graph.num_nodes, 1)
+
+    joined = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    joined[first], joined[second] = True, True
+    degree = graph.in_ptr.diff()
+    known = dataset.labelled(torch.arange(dataset.num_items))
+    return Stats(
+        graphs=len(dataset.graphs),
+        nodes=dataset.num_nodes,
+        edges=len(pairs),
+        directed_edges=dataset.num_edges,
+        features=dataset.x.size(1),
+        classes=_classes(dataset),
+        edge_homophily=_homophily(dataset, first, second),
+        balance=_balance(dataset, known),
+        items=dataset.num_items,
+        unlabelled=dataset.num_items - len(known),
+        splits=[(len(split.train), len(split.val), len(split.test)) for split in dataset.splits],
+        leaks=sum(_leaks(split) for split in dataset.splits),
+        mean_degree=graph.num_edges / max(graph.num_nodes, 1),
+        max_degree=int(degree.max()) if degree.numel() else 0,
+        isolated=int((~joined).sum()),
+        self_loops=int(loop.sum()),
+        duplicates=int((~fresh).sum()),
+        undirected=2 * len(pairs) == int(once.sum()),
+    )
+
+
+def _classes(dataset: Dataset) -> int | None:
+    if dataset.task.kind == "regression":
+        return None
+    return 2 if dataset.task.kind == "binary" else dataset.task.num_outputs
+
+
+def _homophily(dataset: Dataset, first: Tensor, second: Tensor) -> float | None:
+    if dataset.task.level != "node" or dataset.task.kind not in ("binary", "multiclass"):
+        return None
+    one, other = dataset.y[first], dataset.y[second]
+    both = (one >= 0) & (other >= 0)  # nan is not
+    return float((one == other)[both].double().mean()) if bool(both.any()) else None
+
+
+def _balance(dataset: Dataset, known: Tensor) -> dict[str, float]:
+    count = _classes(dataset)
+    if count is None or not len(known):
+        return {}
+    y = dataset.y[known]
+    if dataset.task.kind == "multilabel":
+        shares = y.nanmean(0)
+    else:
+        shares = torch.bincount(y.long(), minlength=count) / len(known)
+    names = dataset.class_names or [str(number) for number in range(count)]
+    return dict(zip(names, shares.tolist(), strict=True))
+
+
+def _leaks(split: Split) -> int:
+    items = torch.cat([split.train, split.val, split.test])
+    return len(items) - len(torch.unique(items))

@@ -1,0 +1,152 @@
+"""Graphs as bare arrays: what they have to satisfy before they are trusted."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cognn.errors import DataError
+
+PARTS = ("train", "val", "test")
+MOST_CATEGORIES = 1000
+
+
+@dataclass
+class Arrays:
+    """One graph or several, as they came."""
+
+    name: str
+    x: NDArray[Any] | None
+    edge_index: NDArray[Any]
+    y: NDArray[Any] | None = None
+    edge_attr: NDArray[Any] | None = None
+    batch: NDArray[Any] | None = None
+    """The graph of every node, which makes the graphs the items."""
+    masks: dict[str, NDArray[Any]] = field(default_factory=dict)
+    num_nodes: int | None = None
+    """For graphs without features."""
+
+
+@dataclass
+class Checked:
+    """The same, sound."""
+
+    name: str
+    x: Tensor
+    edge_index: Tensor
+    y: NDArray[Any] | None
+    edge_attr: Tensor | None
+    edge_categories: tuple[int, ...] | None
+    batch: Tensor | None
+    masks: dict[str, Tensor]
+    num_items: int
+
+
+def check_arrays(arrays: Arrays) -> Checked:
+    """Shapes, types and ranges, each with an error that names the array."""
+    name, batch = arrays.name, None
+    x = _features(arrays)
+    if arrays.batch is not None:
+        batch = _whole(name, "batch", arrays.batch, x.size(0), "graphs")
+        if batch.shape != (x.size(0),):
+            raise DataError(f"{name}: 'batch' has shape {tuple(batch.shape)}, there are {x.size(0)} nodes")
+        empty = torch.bincount(batch) == 0
+        if bool(empty.any()):
+            raise DataError(f"{name}: 'batch' has no node of graph {int(empty.nonzero()[0])}; count graphs from 0")
+    num_items = x.size(0) if batch is None else int(batch.max()) + 1
+    edge_index = _edges(name, arrays.edge_index, x.size(0), batch)
+    edge_attr, categories = _edge_features(name, arrays.edge_attr, edge_index.size(1))
+    y = arrays.y
+    if y is not None:
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        if y.ndim not in (1, 2) or y.shape[0] != num_items or (y.ndim == 2 and not y.shape[1]):
+            raise DataError(
+                f"{name}: 'y' has shape {y.shape}, there are {num_items} {'nodes' if batch is None else 'graphs'}"
+            )
+        if y.dtype.kind not in "biufU":
+            raise DataError(f"{name}: 'y' holds {y.dtype}; expected numbers or text")
+    return Checked(
+        name, x, edge_index, y, edge_attr, categories, batch, _masks(name, arrays.masks, num_items), num_items
+    )
+
+
+def _features(arrays: Arrays) -> Tensor:
+    x = arrays.x
+    if x is None:
+        count = arrays.num_nodes
+        for other in (arrays.batch, arrays.y):
+            count = len(other) if count is None and other is not None and other.ndim else count
+        if not count:
+            raise DataError(f"{arrays.name}: holds no 'x'; give the features (N, F) of the nodes")
+        return torch.ones(count, 1)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2 or x.dtype.kind not in "biuf" or not x.shape[0]:
+        raise DataError(f"{arrays.name}: 'x' holds {x.dtype} of shape {x.shape}; expected numbers (N, F)")
+    return _finite(arrays.name, "x", x) if x.shape[1] else torch.ones(len(x), 1)
+
+
+def _finite(name: str, key: str, values: NDArray[Any]) -> Tensor:
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = np.array(values, dtype=np.float32, order="C")
+    if not np.isfinite(out).all():
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(out)))
+        raise DataError(f"{name}: {key!r}[{row}, {column}] is {values[row, column]}; expected finite numbers")
+    return torch.from_numpy(out)
+
+
+def _whole(name: str, key: str, values: NDArray[Any], bound: int, what: str) -> Tensor:
+    """Integers from 0 to below ``bound``."""
+    if values.size == 0:
+        return torch.zeros(values.shape, dtype=torch.long)
+    if values.dtype.kind not in "iu":
+        raise DataError(f"{name}: {key!r} holds {values.dtype}; expected integers")
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high >= bound:
+        raise DataError(f"{name}: {key!r} holds {low if low < 0 else high}; {what} are counted from 0 to {bound - 1}")
+    return torch.from_numpy(np.array(values, dtype=np.int64, order="C"))
+
+
+def _edges(name: str, values: NDArray[Any], num_nodes: int, batch: Tensor | None) -> Tensor:
+    if values.ndim != 2 or values.shape[0] != 2:
+        raise DataError(f"{name}: the edges have shape {values.shape}; expected 'edge_index' (2, E) or 'edges' (E, 2)")
+    edge_index = _whole(name, "edge_index", values, num_nodes, "nodes")
+    if batch is not None:
+        across = (batch[edge_index[0]] != batch[edge_index[1]]).nonzero()
+        if len(across):
+            raise DataError(f"{name}: edge {int(across[0])} joins two different graphs of 'batch'")
+    return edge_index
+
+
+def _edge_features(
+    name: str, values: NDArray[Any] | None, num_edges: int
+) -> tuple[Tensor | None, tuple[int, ...] | None]:
+    if values is None:
+        return None, None
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or values.shape[0] != num_edges or not values.shape[1]:
+        raise DataError(f"{name}: 'edge_attr' has shape {values.shape}, there are {num_edges} edges")
+    if values.dtype.kind in "bf":
+        return _finite(name, "edge_attr", values), None
+    out = _whole(name, "edge_attr", values, MOST_CATEGORIES, "categories (amounts are floats)")
+    return out, tuple(int(top) + 1 for top in out.amax(0)) if num_edges else (1,) * out.size(1)
+
+
+def _masks(name: str, masks: dict[str, NDArray[Any]], num_items: int) -> dict[str, Tensor]:
+    if not masks:
+        return {}
+    lost = [part for part in PARTS if part not in masks]
+    if lost:
+        raise DataError(f"{name}: holds no '{lost[0]}_mask', but others; give all three or none")
+    for part, mask in masks.items():
+        if mask.dtype.kind not in "biu" or mask.ndim not in (1, 2) or mask.shape[0] != num_items:
+            raise DataError(
+                f"{name}: '{part}_mask' holds {mask.dtype} of shape {mask.shape}; expected {num_items} booleans"
+            )
+        if mask.ndim == 2 and not mask.shape[1]:
+            raise DataError(f"{name}: '{part}_mask' holds no split")
+        if mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
+            raise DataError(f"{name}: '{part}_mask' holds other values than 0 and 1")
+    return {part: torch.from_numpy(np.array(mask, dtype=bool, order="C")) for part, mask in masks.items()}

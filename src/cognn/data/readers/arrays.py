@@ -1,0 +1,148 @@
+"""Graphs as bare arrays: .npz files, and what the PyG reader makes of its objects."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from cognn.config.options import DataConfig
+from cognn.data.assemble import assemble
+from cognn.data.dataset import Dataset, Level, Split
+from cognn.data.readers.array_checks import PARTS, Arrays, Checked, check_arrays
+from cognn.data.readers.npz_archive import members_of, read_npz
+from cognn.data.splitting import known_items, mask_splits, random_splits
+from cognn.data.tables.schema import Schema
+from cognn.data.tables.table import Table
+from cognn.data.tables.targets import Targets, missing_targets, read_targets
+from cognn.errors import DataError
+
+KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
+KEYS |= {"edge_attr": "edge_attr", "batch": "batch", "graph_ids": "batch"}
+KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_masks")}
+
+
+def load_npz(config: DataConfig) -> Dataset:
+    """The dataset in an ``.npz``, as ``numpy.savez`` writes it; pickled objects are refused.
+
+    ====================  ==============================================================================================
+    key                   what it holds
+    ====================  ==============================================================================================
+    ``x``                 features ``(N, F)``, used as they are
+    ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
+    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs where there is a ``batch``; nan or class -1 is none
+    ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
+    ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
+    ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
+    ====================  ==============================================================================================
+
+    ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are understood too.
+    """
+    arrays = read_arrays(config.dataset)
+    if config.directed is None:
+        raise DataError(
+            f"{config.dataset}: do its edges have a direction? Say --directed, or --undirected to take every edge"
+            " both ways"
+        )
+    return from_arrays(arrays, config.directed, config.task, config.metric, config.random_splits, config.data_seed)
+
+
+def npz_with_schema(schema: Schema, path: str) -> Dataset:
+    """A new graph for a model that was trained on arrays."""
+    if schema.source != "arrays" or Path(path).suffix.lower() != ".npz":
+        wanted = "an .npz or arrays" if schema.source == "arrays" else "tables or GraphML"
+        raise DataError(f"{path}: the model was trained on {wanted}; give it the same kind of file")
+    arrays = read_arrays(path)
+    if (arrays.batch is not None) != (schema.task.level == "graph"):
+        raise DataError(f"{path}: the model predicts {schema.task.level}s; 'batch' is for graphs, and only for them")
+    checked = check_arrays(arrays)
+    _same_shape(path, checked, schema)
+    targets = Targets(missing_targets(schema.task, checked.num_items), schema.task, schema.class_names or [])
+    return _dataset(checked, schema, targets, [])
+
+
+def from_arrays(
+    arrays: Arrays, directed: bool, task: str = "", metric: str = "", random: int = 1, seed: int = 0
+) -> Dataset:
+    """A dataset of arrays; see :func:`load_npz`."""
+    checked = check_arrays(arrays)
+    targets = array_targets(checked, task, metric)
+    items = known_items(targets.y)
+    if checked.masks:
+        splits = mask_splits(checked.name, checked.masks, checked.num_items, items)
+    else:
+        splits = random_splits(items, random, seed)
+    counts = None if checked.edge_categories is None else list(checked.edge_categories)
+    schema = Schema("arrays", directed, targets.task, targets.class_names, num_features=checked.x.size(1))
+    if checked.edge_attr is not None:
+        schema.edge_categories, schema.edge_dim = counts, None if counts else checked.edge_attr.size(1)
+    return _dataset(checked, schema, targets, splits)
+
+
+def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets:
+    """The targets among the arrays; whole numbers are class codes unless the task says otherwise."""
+    if checked.y is None:
+        raise DataError(f"{checked.name}: holds no 'y'; training needs targets")
+    level: Level = "node" if checked.batch is None else "graph"
+    y = checked.y
+    columns = {"y": y} if y.ndim == 1 else {str(i): y[:, i] for i in range(y.shape[1])}
+    table = Table(checked.name, pl.DataFrame({name: _cells(column, task) for name, column in columns.items()}))
+    return read_targets(table, list(columns), level, task, metric, coded=y.dtype.kind in "iu")
+
+
+def read_arrays(path: str) -> Arrays:
+    """What an archive holds of the keys that :func:`load_npz` documents."""
+    found = read_npz(path, KEYS)
+    edges = found.pop("edges", None)
+    if (edges is None) == ("edge_index" not in found):
+        has = "both" if edges is not None else f"neither, but {members_of(path)}"
+        raise DataError(f"{path}: expected either 'edge_index' (2, E) or 'edges' (E, 2), it has {has}")
+    masks = {part: found[f"{part}_mask"] for part in PARTS if f"{part}_mask" in found}
+    masks |= {part: found[f"{part}_masks"].T for part in PARTS if f"{part}_masks" in found}
+    ends = found["edge_index"] if edges is None else edges.T
+    return Arrays(path, found.get("x"), ends, found.get("y"), found.get("edge_attr"), found.get("batch"), masks)
+
+
+def _cells(column: NDArray[Any], task: str) -> pl.Series:
+    """A column of targets; negative codes of classes are missing ones, amounts may well be negative."""
+    if column.dtype.kind == "U":
+        return pl.Series(column.tolist(), dtype=pl.String)
+    if column.dtype.kind == "b":
+        return pl.Series(column.astype(np.int64))
+    cells = pl.Series(column.astype(np.float64))
+    return cells.set(cells < 0, None) if column.dtype.kind in "iu" and task != "regression" else cells
+
+
+def _same_shape(path: str, checked: Checked, schema: Schema) -> None:
+    if checked.x.size(1) != schema.num_features:
+        raise DataError(f"{path}: 'x' has {checked.x.size(1)} features, the model learned from {schema.num_features}")
+    width = None if checked.edge_attr is None else checked.edge_attr.size(1)
+    known = schema.edge_dim or (len(schema.edge_categories) if schema.edge_categories else None)
+    whole = checked.edge_categories is not None
+    if width != known or whole != (schema.edge_categories is not None):
+        kind = "categories" if schema.edge_categories else "amounts"
+        raise DataError(
+            f"{path}: 'edge_attr' has {width or 'no'} columns, the model learned from {known or 'no'} {kind}"
+        )
+    for new, old in zip(checked.edge_categories or (), schema.edge_categories or (), strict=True):
+        if new > old:
+            raise DataError(f"{path}: 'edge_attr' holds category {new - 1}, the model knows 0 to {old - 1}")
+
+
+def _dataset(checked: Checked, schema: Schema, targets: Targets, splits: list[Split]) -> Dataset:
+    x, batch = checked.x, checked.batch
+    count = 1 if batch is None else checked.num_items
+    graphs, attr, order = assemble(checked.edge_index, x.size(0), schema.directed, checked.edge_attr, batch, count)
+    return Dataset(
+        name=Path(checked.name).stem,
+        task=targets.task,
+        x=x if order is None else x[order],
+        y=targets.y,
+        graphs=graphs,
+        splits=splits,
+        edge_attr=attr,
+        edge_categories=None if schema.edge_categories is None else tuple(schema.edge_categories),
+        class_names=targets.class_names,
+        schema=schema,
+    )

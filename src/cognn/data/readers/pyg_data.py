@@ -1,0 +1,147 @@
+"""Graphs that are in memory already: PyG's ``Data``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from cognn.data.dataset import Dataset, Split
+from cognn.data.readers.array_checks import PARTS, Arrays
+from cognn.data.readers.arrays import from_arrays
+from cognn.errors import DataError
+
+
+def from_pyg(
+    data: Data | Sequence[Data],
+    task: str = "",
+    metric: str = "",
+    splits: Sequence[Split] | None = None,
+    random_splits: int = 1,
+    seed: int = 0,
+    name: str = "data",
+) -> Dataset:
+    """A dataset of PyG objects: a ``Data``, a ``Batch``, a list of ``Data``, or one of PyG's own datasets.
+
+    Targets ``y`` with a row per node make a task on nodes, and several such graphs stand side by side as one; a single
+    row per graph makes a task on graphs.  Edges are taken as they stand, and ``edge_weight`` is refused, for it would
+    not be used.  Whole numbers in ``edge_attr`` are categories; in ``x`` they are refused, but for 0 and 1, as they may
+    be categories or amounts.  Integer targets are class codes unless ``task`` says otherwise, nan or a class of -1 is
+    unlabelled, and ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
+
+    Args:
+        data: The graph or graphs.
+        task: ``"binary" "multiclass" "multilabel" "regression"``; by default what the targets say.
+        metric: ``"accuracy" "roc_auc" "average_precision" "mae"``; by default the usual one of the task.
+        splits: Splits to use instead of masks.
+        random_splits: How many splits to draw where there are neither.
+        seed: Seed of those.
+        name: What to call it.
+    """
+    one = isinstance(data, Data) and not isinstance(data, Batch)
+    graphs = [data] if one else _listed(data, name)
+    names = [name] if one else [f"{name}[{number}]" for number in range(len(graphs))]
+    arrays = _joined(graphs, names, name, per_node=one or all(map(_labels_nodes, graphs)))
+    dataset = from_arrays(arrays, True, task, metric, random_splits, seed)
+    if splits is not None:
+        dataset.splits = list(splits)
+    return dataset
+
+
+def _listed(data: Any, name: str) -> list[Data]:
+    try:
+        graphs = data.to_data_list() if isinstance(data, Batch) else list(data)
+    except (TypeError, NotImplementedError):  # nothing that has members
+        graphs = [data]
+    wrong = [type(graph).__name__ for graph in graphs if not isinstance(graph, Data)]
+    if wrong or not graphs:
+        got = wrong[0] if wrong else "an empty list"
+        raise DataError(f"{name}: expected a PyG Data or a list of them, got {got}")
+    return graphs
+
+
+def _labels_nodes(graph: Data) -> bool:
+    """Whether the target has a row per node, in PyG's convention; of a single node it does not matter."""
+    return isinstance(graph.y, Tensor) and graph.y.dim() > 0 and graph.y.size(0) == graph.num_nodes
+
+
+def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> Arrays:
+    """All graphs side by side, the nodes of each after those of the one before."""
+    counts = [int(graph.num_nodes or 0) for graph in graphs]
+    starts = np.cumsum(counts) - counts
+    edges = []
+    for own, graph, start, count in zip(names, graphs, starts, counts, strict=True):
+        if not count:
+            raise DataError(f"{own}: has no nodes")
+        if graph.edge_weight is not None:
+            raise DataError(
+                f"{own}: edge_weight is not used; make it a feature, data.edge_attr = data.edge_weight.view(-1, 1), and"
+                " delete it"
+            )
+        edge_index = _edges(own, graph)
+        wrong = edge_index[(edge_index < 0) | (edge_index >= count)]
+        if wrong.size:  # else it would reach into the next graph
+            raise DataError(f"{own}: an edge names node {wrong[0]}, it has {count} nodes, counted from 0")
+        edges.append(edge_index.astype(np.int64) + start)
+    masks = {part: _cat(graphs, names, f"{part}_mask") for part in PARTS} if per_node else {}
+    x = _cat(graphs, names, "x")
+    if x is not None and x.dtype.kind in "iu" and x.size and (x.min() < 0 or x.max() > 1):
+        raise DataError(
+            f"{name}: x holds whole numbers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories"
+            " one-hot"
+        )
+    return Arrays(
+        name,
+        x=x,
+        edge_index=np.concatenate(edges, axis=1),
+        y=_cat(graphs if per_node else [_one_row(graph) for graph in graphs], names, "y"),
+        edge_attr=_cat(graphs, names, "edge_attr"),
+        batch=None if per_node else np.repeat(np.arange(len(graphs)), counts),
+        masks={part: mask for part, mask in masks.items() if mask is not None},
+        num_nodes=sum(counts),
+    )
+
+
+def _one_row(graph: Data) -> Data:
+    """The target of a graph is one row, however its shape says so."""
+    y = graph.y
+    if y is None or not isinstance(y, Tensor | int | float):
+        return Data(y=y)
+    y = torch.as_tensor(y)
+    return Data(y=y.reshape(1, -1) if y.dim() != 1 or y.numel() != 1 else y)
+
+
+def _cat(graphs: list[Data], names: list[str], key: str) -> NDArray[Any] | None:
+    parts = [_array(own, graph, key) for own, graph in zip(names, graphs, strict=True)]
+    present = [part for part in parts if part is not None]
+    if not present:
+        return None
+    for own, part in zip(names, parts, strict=True):
+        if part is None:
+            raise DataError(f"{own}: has no {key}, but others do")
+        if part.shape[1:] != present[0].shape[1:] or not part.ndim:
+            raise DataError(f"{own}: {key} has shape {part.shape}, the first has {present[0].shape}")
+    return np.concatenate(present)
+
+
+def _edges(name: str, data: Data) -> NDArray[Any]:
+    edge_index = _array(name, data, "edge_index")
+    if edge_index is None or edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        shape = "none" if edge_index is None else edge_index.shape
+        raise DataError(f"{name}: expected an edge_index of shape (2, E), got {shape}")
+    if edge_index.size and edge_index.dtype.kind not in "iu":
+        raise DataError(f"{name}: edge_index holds {edge_index.dtype}; expected integers")
+    return edge_index
+
+
+def _array(name: str, data: Data, key: str) -> NDArray[Any] | None:
+    value = getattr(data, key, None)
+    if value is None:
+        return None
+    if not isinstance(value, Tensor) or value.layout != torch.strided:
+        raise DataError(f"{name}: {key} is a {type(value).__name__}; expected a dense tensor")
+    value = value.detach().cpu()
+    return np.asarray((value.float() if value.dtype == torch.bfloat16 else value).numpy())

@@ -1,0 +1,288 @@
+"""From tables, arrays or a dataset to a :class:`~cognn.data.store.store.Store`, in bounded memory."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cognn.config.options import DataConfig, refuse_useless
+from cognn.data.dataset import Dataset, Split
+from cognn.data.readers.files import make_schema, said
+from cognn.data.readers.layout import Roles, Tables, find_roles, is_folder, known_roles, table_in
+from cognn.data.readers.resolve_ids import Links, refuse_unknown
+from cognn.data.splitting import column_splits, known_items, random_splits
+from cognn.data.store.disk_sort import ExternalSort
+from cognn.data.store.store import SPLIT_CODES, Store, open_store, write_header
+from cognn.data.tables.features import edge_features, node_features, require_columns
+from cognn.data.tables.ids import Ids
+from cognn.data.tables.schema import Schema
+from cognn.data.tables.table import CSV, PARQUET, Table, open_streamed
+from cognn.data.tables.targets import Targets, read_targets
+from cognn.errors import DataError
+from cognn.files.mapped_arrays import allocate, mapped, release, whole_folder
+from cognn.files.safe_read import existing, listing, reading
+
+Report = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+STREAMED = (*CSV, *PARQUET, ".npy")
+FEWEST_ROWS, MOST_ROWS = 1 << 12, 1 << 20
+NAMES = 1 << 20
+AS_A_RUN = "files that are read as a run did"
+
+
+def streams(nodes: str) -> bool:
+    """Whether the nodes can be read piece by piece; other sources go through memory, as a dataset."""
+    return Path(nodes).suffix.lower() in STREAMED or (is_folder(nodes) and table_in(Path(nodes), "nodes") != "")
+
+
+def from_dataset(dataset: Dataset, out: str | Path) -> Store:
+    """Write the store of a dataset in memory; it holds the same graph, its edges in the order of their receivers."""
+    if dataset.task.level != "node":
+        raise DataError(f"{dataset.name}: a store holds one graph of a node task, not many graphs")
+    graph = dataset.graphs[0]
+    with whole_folder(Path(out)) as folder:
+        _save(folder, "x", dataset.x.numpy().astype(np.float32, copy=False))
+        _save(folder, "in_ptr", graph.in_ptr.numpy().astype(np.int64))
+        _save(folder, "in_sender", graph.in_sender.numpy())
+        if dataset.edge_attr is not None:
+            _save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
+        _save_targets(folder, dataset.y, dataset.splits)
+        if dataset.item_ids is not None:
+            _save_names(folder, pl.Series(dataset.item_ids, dtype=pl.String))
+        names = ("class_names", "edge_categories", "node_categories", "sign_columns")
+        facts = {name: getattr(dataset, name) for name in names}
+        write_header(folder, dataset.name, dataset.task, facts, dataset.schema)
+    return open_store(out)
+
+
+def from_files(
+    config: DataConfig, out: str | Path, memory: int = 4 << 30, like: Schema | None = None, report: Report | None = None
+) -> Store:
+    """Build a store of a node table, or an ``.npy`` of features, and the edges that ``config`` names.
+
+    Edges are read in pieces and sorted on disk; features are read in pieces, once the columns have been looked at one
+    by one.  So memory holds about 100 bytes for every node, and ``memory`` bytes of all the rest.
+
+    Args:
+        config: Where the files are and which columns mean what, as for training.
+        out: Folder to make.
+        memory: Bytes to work in.
+        like: What a trained model remembers of its files, so that these are read for it; else they are looked at anew.
+        report: Told how far it is.
+    """
+    refuse_useless(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
+    if like is not None:
+        refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
+    tell: Report = report or (lambda what, done, total: None)
+    with whole_folder(Path(out)) as folder:
+        scratch = folder / "scratch"
+        scratch.mkdir()
+        make = _arrays if Path(config.dataset).suffix.lower() == ".npy" else _tables
+        facts, schema = make(config, folder, memory, like, tell)
+        shutil.rmtree(scratch)
+        tell("check", 0, 1)
+        task = None if schema is None else schema.task
+        write_header(folder, Path(config.dataset).stem, task, facts, schema)
+        tell("check", 1, 1)
+    return open_store(out)
+
+
+def _tables(
+    config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Report
+) -> tuple[dict[str, Any], Schema | None]:
+    nodes, edges = config.dataset, config.edges
+    if is_folder(nodes):
+        nodes, edges = table_in(Path(nodes), "nodes"), edges or table_in(Path(nodes), "edges")
+    if not edges:
+        raise DataError(f"{config.dataset}: a node table needs its edges; give them after it")
+    tell("read", 0, 2)
+    table = open_streamed(nodes, folder / "scratch" / "nodes.parquet")
+    tell("read", 1, 2)
+    tables = Tables(table, open_streamed(edges, folder / "scratch" / "edges.parquet"))
+    tell("read", 2, 2)
+    if not table.num_rows:
+        raise DataError(f"{table.name}: has no rows; a graph needs at least one node")
+    if like is None:
+        roles = find_roles(tables, config)
+        schema = _looked_at(tables, roles, config, folder)
+    else:
+        roles, schema = known_roles(tables, like), like
+        if schema.source != "tables" or schema.task.level != "node":
+            raise DataError(f"{table.name}: the run did not learn about the nodes of tables; it cannot read this")
+        require_columns(tables.nodes, schema.nodes)
+        require_columns(tables.edges, schema.edges)
+    _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, tell)
+    ids = Ids(table, roles.id)
+    if not ids.numbered:
+        _save_names(folder, ids.keys)
+    _edges(folder, tables, roles, ids, schema, memory, schema.directed, tell)
+    return {"class_names": schema.class_names, "edge_categories": schema.edge_categories}, schema
+
+
+def _looked_at(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Schema:
+    """Fit the columns, and save the targets and the splits."""
+    table = tables.nodes
+    if not roles.targets:
+        raise DataError(
+            f"{table.name}: which column is to be predicted? Say --target, or --like RUN to score it with a model; it"
+            f" has {listing(table.columns)}"
+        )
+    directed = said(config, tables)
+    targets: Targets = read_targets(table, roles.targets, "node", config.task, config.metric)
+    items = known_items(targets.y)
+    if roles.splits:
+        splits = column_splits(table, roles.splits, items)
+    else:
+        splits = random_splits(items, config.random_splits, config.data_seed)
+    _save_targets(folder, targets.y, splits)
+    return make_schema(tables, roles, config, directed, targets)
+
+
+def _arrays(
+    config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Report
+) -> tuple[dict[str, Any], Schema | None]:
+    refuse_useless(
+        config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features"
+    )
+    if not config.edges:
+        raise DataError(f"{config.dataset}: features need their edges; give them after it")
+    x = _matrix(config.dataset)
+    if config.directed is None and like is None:
+        raise DataError(f"{config.edges}: do the edges have a direction? Say --directed, or --undirected")
+    if like is not None and (like.source != "arrays" or like.num_features != x.shape[1]):
+        raise DataError(
+            f"{config.dataset}: the run learned from {like.num_features} features of {like.source}, not this"
+        )
+    _features(folder, partial(_finite, config.dataset, x), x.shape[0], x.shape[1], memory, tell)
+    directed = like.directed if like is not None else bool(config.directed)
+    if Path(config.edges).suffix.lower() == ".npy":
+        sorter = ExternalSort(folder, x.shape[0], memory // 2)
+        _pairs(sorter, config.edges, x.shape[0], memory, tell)
+        sorter.finish(directed, partial(tell, "sort edges"))
+    else:
+        listed = Table(config.dataset, pl.DataFrame({"id": np.arange(x.shape[0])}))
+        tables = Tables(listed, open_streamed(config.edges, folder / "scratch" / "edges.parquet"))
+        roles = find_roles(tables, config)
+        extra = roles.edge_features(tables.edges)
+        if extra:
+            raise DataError(f"{config.edges}: column {extra[0]!r} is no end of an edge; leave it out with --ignore")
+        _edges(folder, tables, roles, Ids(listed, "id"), None, memory, directed, tell)
+    return {"class_names": None if like is None else like.class_names}, like
+
+
+def _features(
+    folder: Path,
+    read: Callable[[int], Iterator[NDArray[np.float32]]],
+    rows: int,
+    width: int,
+    memory: int,
+    tell: Report,
+) -> None:
+    x, first = allocate(folder / "x.npy", np.float32, (rows, width)), 0
+    for part in read(_rows(memory, 64 * max(width, 1))):
+        x[first : first + len(part)] = part
+        first += len(part)
+        release(x)
+        tell("features", first, rows)
+
+
+def _encoded(table: Table, schema: Schema, rows: int) -> Iterator[NDArray[np.float32]]:
+    for chunk in table.chunks(rows):
+        yield node_features(chunk, schema.nodes).numpy()
+
+
+def _finite(name: str, x: NDArray[Any], rows: int) -> Iterator[NDArray[np.float32]]:
+    for first in range(0, len(x), rows):
+        part = np.asarray(x[first : first + rows], dtype=np.float32)
+        wrong = ~np.isfinite(part)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise DataError(f"{name}: row {first + row}, column {column} is not a finite number")
+        yield part
+
+
+def _edges(
+    folder: Path,
+    tables: Tables,
+    roles: Roles,
+    ids: Ids,
+    schema: Schema | None,
+    memory: int,
+    directed: bool,
+    tell: Report,
+) -> None:
+    sorter, done = ExternalSort(folder, len(ids), memory // 2), 0
+    width = (schema.edge_dim or len(schema.edge_categories or ())) if schema is not None else 0
+    for chunk in tables.edges.chunks(_rows(memory, 200 + 64 * width)):
+        ends = np.stack([ids.find(chunk, column) for column in (roles.edge_source, roles.edge_target)])
+        refuse_unknown(Tables(tables.nodes, chunk), roles, Links(chunk, None, torch.from_numpy(ends), None, 1))
+        attr = None if schema is None else edge_features(chunk, schema.edges)
+        sorter.add(ends[0], ends[1], None if attr is None else attr.numpy())
+        done += chunk.num_rows
+        tell("edges", done, tables.edges.num_rows)
+    sorter.finish(directed, partial(tell, "sort edges"))
+
+
+def _pairs(sorter: ExternalSort, name: str, num_nodes: int, memory: int, tell: Report) -> None:
+    """Edges of an ``.npy`` ``(2, E)`` or ``(E, 2)``."""
+    with reading(name):
+        ends = mapped(existing(name))
+    if ends.dtype.kind not in "iu" or ends.ndim != 2 or 2 not in ends.shape:
+        raise DataError(f"{name}: expected whole numbers (2, E) or (E, 2), got {ends.dtype} {ends.shape}")
+    ends = ends if ends.shape[0] == 2 else ends.T
+    rows, total = _rows(memory, 200), ends.shape[1]
+    for first in range(0, total, rows):
+        part = np.ascontiguousarray(ends[:, first : first + rows]).astype(np.int64)
+        wrong = (part < 0) | (part >= num_nodes)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise DataError(f"{name}: edge {first + column} names node {part[row, column]}, of {num_nodes:,} nodes")
+        sorter.add(part[0], part[1])
+        tell("edges", first + part.shape[1], total)
+
+
+def _matrix(name: str) -> NDArray[Any]:
+    with reading(name):
+        x = mapped(existing(name))
+    if x.dtype.kind not in "fiub" or x.ndim != 2 or not len(x):
+        raise DataError(f"{name}: expected numbers (N, F), got {x.dtype} {x.shape}")
+    return x
+
+
+def _rows(memory: int, size: int) -> int:
+    return min(max(memory // (4 * size), FEWEST_ROWS), MOST_ROWS)
+
+
+def _save_targets(folder: Path, y: Tensor, splits: list[Split]) -> None:
+    _save(folder, "y", y.numpy())
+    if splits:
+        part = np.zeros((len(splits), len(y)), np.int8)
+        for row, split in zip(part, splits, strict=True):
+            for bit, items in enumerate((split.train, split.val, split.test)):
+                row[items.numpy()] |= 1 << bit
+        part = SPLIT_CODES[part]
+        _save(folder, "split", part)
+
+
+def _save_names(folder: Path, keys: pl.Series) -> None:
+    ptr = allocate(folder / "id_ptr.npy", np.int64, (len(keys) + 1,))
+    ptr[0] = 0
+    for first in range(0, len(keys), NAMES):
+        ptr[first + 1 : first + NAMES + 1] = keys.slice(first, NAMES).cast(pl.String).str.len_bytes().to_numpy()
+    np.cumsum(ptr, out=ptr)
+    text = allocate(folder / "id_text.npy", np.uint8, (int(ptr[-1]),))
+    for first in range(0, len(keys), NAMES):
+        part = "".join(keys.slice(first, NAMES).cast(pl.String).to_list()).encode()
+        text[ptr[first] : ptr[first] + len(part)] = np.frombuffer(part, np.uint8)
+
+
+def _save(folder: Path, name: str, values: NDArray[Any]) -> None:
+    array = allocate(folder / f"{name}.npy", values.dtype, values.shape)
+    array[:] = values

@@ -1,0 +1,80 @@
+"""LongRange: a target must repeat what a source says several hops away, while everybody else talks as well."""
+
+import torch
+from torch import Tensor
+
+from cognn.core.graph import Graph
+from cognn.data.dataset import Dataset, Split, Task
+from cognn.errors import DataError
+
+LONGEST_BRANCH = 3
+VALUE, IS_SOURCE, IS_TARGET = range(3)  # columns of x
+
+
+def long_range(
+    distance: int = 5,
+    branches: int = 1,
+    num_trees: tuple[int, int, int] = (1000, 250, 250),
+    seed: int = 0,
+) -> Dataset:
+    """Trees in which a path of ``distance`` edges leads from a source to a target::
+
+        source -- o -- o -- o -- o -- target
+          |       |    |    |    |      |
+          o       o    o    o    o      o      distractor branches of 1 to 3 nodes
+                  |         |    |
+                  o         o    o
+
+    Every node holds a value uniform in [-2, 2]; the target has to output the source's.  Two more features mark the
+    source and the target, so the task can be solved exactly, by passing on only what comes from the mark.  A model that
+    mixes all it hears drowns in the distractors, and one with fewer than ``distance`` layers cannot see the source:
+    both end near the error of always saying 0, which is 1.
+
+    All trees stand in one graph; targets are nan except at target nodes, and one split parts the trees.
+
+    Args:
+        distance: Number of edges between source and target.
+        branches: Distractor branches at every node of the path.
+        num_trees: Trees to train on, choose by, and report.
+        seed: Seed of the data set.
+    """
+    if distance < 1:
+        raise DataError(f"long-range: distance is 1 or more edges, got {distance}")
+    if branches < 0:
+        raise DataError(f"long-range: branches is 0 or more, got {branches}")
+    if len(num_trees) != 3 or min(num_trees) < 1:
+        raise DataError(f"long-range: num_trees is three numbers of 1 or more, got {num_trees}")
+    rng, trees = torch.Generator().manual_seed(seed), sum(num_trees)
+    path = torch.arange(trees * (distance + 1)).view(trees, distance + 1)
+    source, target = path[:, 0], path[:, -1]
+
+    child, parent = _branches(path.flatten(), branches, rng)
+    near = torch.cat([path[:, :-1].flatten(), parent])
+    far = torch.cat([path[:, 1:].flatten(), child])
+    num_nodes = path.numel() + len(child)
+
+    x = torch.zeros(num_nodes, 3)
+    x[:, VALUE] = 4 * torch.rand(num_nodes, generator=rng) - 2
+    x[source, IS_SOURCE] = 1
+    x[target, IS_TARGET] = 1
+    y = torch.full((num_nodes, 1), torch.nan)
+    y[target, 0] = x[source, VALUE]
+    edge_index = torch.stack([torch.cat([near, far]), torch.cat([far, near])])
+    return Dataset(
+        name="long-range",
+        task=Task("node", "regression", 1, "mae"),
+        x=x,
+        y=y,
+        graphs=[Graph(edge_index, num_nodes)],
+        splits=[Split(*target.split(num_trees))],
+    )
+
+
+def _branches(roots: Tensor, branches: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Paths of 1 to 3 new nodes that hang on every root; their nodes and the parent of each."""
+    length = torch.randint(1, LONGEST_BRANCH + 1, (len(roots) * branches,), generator=rng)
+    child = len(roots) + torch.arange(int(length.sum()))
+    first = len(roots) + length.cumsum(0) - length
+    parent = child - 1
+    parent[first - len(roots)] = roots.repeat_interleave(branches)
+    return child, parent

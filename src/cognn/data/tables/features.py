@@ -1,0 +1,59 @@
+"""Feature columns to tensors, the same way for the graph a model was trained on and for a new one."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cognn.config.options import DataConfig
+from cognn.data.readers.layout import split_names
+from cognn.data.tables.columns import Column, fit
+from cognn.data.tables.table import Table
+from cognn.errors import DataError
+
+
+def fit_columns(table: Table, names: list[str], config: DataConfig) -> list[Column]:
+    """What has to be remembered of these columns."""
+    named = set(split_names(config.categorical))
+    return [fit(table, name, name in named, config.fill) for name in names]
+
+
+def node_features(table: Table, columns: list[Column]) -> Tensor:
+    """Features ``(N, F)``; a constant 1 where the table has none."""
+    return _encode(table, columns) if columns else torch.ones(table.num_rows, 1)
+
+
+def edge_features(table: Table, columns: list[Column]) -> Tensor | None:
+    """Features ``(E, k)``: category codes if all columns are categories, else numbers and one-hot categories."""
+    if not columns:
+        return None
+    if edge_categories(columns) is None:
+        return _encode(table, columns)
+    out = np.empty((table.num_rows, len(columns)), dtype=np.int64)
+    for place, column in enumerate(columns):
+        code = column.codes(table)
+        out[:, place] = np.where(code < 0, len(column.values), code)
+    return torch.from_numpy(out)
+
+
+def edge_categories(columns: list[Column]) -> list[int] | None:
+    """Number of values of each column, if all are categories; a missing one, where allowed, counts as a value."""
+    if not columns or any(column.kind != "category" for column in columns):
+        return None
+    return [len(column.values) + (column.fill is not None) for column in columns]
+
+
+def require_columns(table: Table, columns: list[Column]) -> None:
+    """Refuse a table that lacks columns which the model learned from, naming all of them."""
+    lost = [column.name for column in columns if column.name not in table.columns]
+    if lost:
+        names = ", ".join(repr(name) for name in lost)
+        raise DataError(f"{table.name}: no column {names}, which the model was trained on; add what is missing")
+
+
+def _encode(table: Table, columns: list[Column]) -> Tensor:
+    out = np.empty((table.num_rows, sum(column.width for column in columns)), dtype=np.float32)
+    place = 0
+    for column in columns:
+        column.encode(table, out[:, place : place + column.width])
+        place += column.width
+    return torch.from_numpy(out)

@@ -1,0 +1,92 @@
+"""What a model remembers of the files it was trained on, so that it can read another graph of the same kind."""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from cognn.data.dataset import KINDS, LEVELS, METRICS, Task
+from cognn.data.tables.columns import Column
+from cognn.errors import DataError
+
+Source = Literal["tables", "arrays"]
+
+
+@dataclass
+class Schema:
+    """Columns and their roles, vocabularies, means, and the task.  It says nothing about single rows."""
+
+    source: Source
+    """Tables (also GraphML), or bare arrays (npz, PyG), whose features have no names."""
+    directed: bool
+    """Whether an edge of the files goes one way only."""
+    task: Task
+    class_names: list[str] | None = None
+    id: str = ""
+    """Column of the node ids."""
+    edge_source: str = ""
+    edge_target: str = ""
+    graph: str = ""
+    """Column of the graph ids; empty for tasks on nodes."""
+    targets: list[str] = field(default_factory=list)
+    """Columns that were predicted; a new graph need not have them."""
+    nodes: list[Column] = field(default_factory=list)
+    """Feature columns of the node table, in the order of the features."""
+    edges: list[Column] = field(default_factory=list)
+    """Feature columns of the edge table."""
+    num_features: int = 0
+    """Width of the node features."""
+    edge_dim: int | None = None
+    """Number of continuous edge features."""
+    edge_categories: list[int] | None = None
+    """Number of values of each categorical edge feature."""
+
+    def to_json(self) -> str:
+        """The schema as JSON that :meth:`from_json` reads back."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> "Schema":
+        """Read a schema back; one that is damaged or foreign is a :class:`DataError`."""
+        try:
+            values = json.loads(text)
+            schema = Schema(**{name: _checked(name, value) for name, value in values.items()})
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DataError(f"schema: not one that cognn wrote ({str(error).splitlines()[0]})") from error
+        return schema
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == "task":
+        task = Task(**value)
+        if task.level not in LEVELS or task.kind not in KINDS or task.metric not in METRICS:
+            raise ValueError(f"unknown task {value}")
+        return task
+    if name in ("nodes", "edges"):
+        return [_column(entry) for entry in value]
+    kind = {f.name: f.type for f in fields(Schema)}[name]
+    if kind == Source:
+        if value not in get_args(Source):
+            raise ValueError(f"unknown source {value!r}")
+    elif name in ("class_names", "targets", "edge_categories"):
+        entry = int if name == "edge_categories" else str
+        optional = name != "targets" and value is None
+        if not (optional or (isinstance(value, list) and all(type(item) is entry for item in value))):
+            raise ValueError(f"{name}: expected a list")
+    elif name == "edge_dim":
+        if value is not None and type(value) is not int:
+            raise ValueError("edge_dim: expected an integer")
+    elif type(value) is not kind:
+        raise ValueError(f"{name}: expected {kind}")
+    return value
+
+
+def _column(entry: dict[str, Any]) -> Column:
+    column = Column(**entry)
+    numbers = [column.mean, column.std] + ([] if column.fill is None else [column.fill])
+    if not isinstance(column.name, str) or column.kind not in ("numeric", "category"):
+        raise ValueError(f"unknown column {entry}")
+    if not all(type(n) in (int, float) and abs(n) < float("inf") for n in numbers) or not column.std > 0:
+        raise ValueError(f"column {column.name}: expected finite numbers")
+    if not isinstance(column.values, list) or not all(isinstance(word, str) for word in column.values):
+        raise ValueError(f"column {column.name}: expected words")
+    return column

@@ -1,0 +1,212 @@
+"""CSV and Parquet tables.  Rows are counted from 1, below the header."""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import polars.selectors as cs
+
+from cognn.errors import DataError
+from cognn.files.safe_read import existing, hushed, listing, reading, shorten
+
+CSV, PARQUET, LISTS = (".csv", ".tsv"), (".parquet", ".pq"), (".txt",)
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""What counts as no value in a cell of text."""
+MOST_HEADER = 1 << 24
+MOST_BYTES, MOST_GROWTH = 16 << 30, 200
+ROWS = 1 << 18
+"""Rows in a group of a Parquet file that is written here: what is read of it at once."""
+_TEXT = "a CSV is text in UTF-8 with a header"
+
+
+class Table:
+    """Named columns; those of a Parquet file are read when they are asked for, one at a time.
+
+    Args:
+        name: The file, for error messages.
+        frame: Its content, or a plan to read it.
+        num_rows: Number of rows.
+        first: Number of rows of the file before them.
+    """
+
+    def __init__(
+        self, name: str, frame: pl.DataFrame | pl.LazyFrame, num_rows: int | None = None, first: int = 0
+    ) -> None:
+        self.name, self._frame, self.first = name, frame, first
+        self.columns: list[str] = frame.collect_schema().names()
+        self._known = frozenset(self.columns)
+        self.num_rows = num_rows if num_rows is not None else frame.lazy().select(pl.len()).collect().item()
+
+    def column(self, name: str) -> pl.Series:
+        """One column, whole."""
+        self.require(name)
+        if isinstance(self._frame, pl.DataFrame):
+            return self._frame.get_column(name)
+        with reading(self.name), hushed():
+            return self._frame.select(cs.by_name(name)).collect().get_column(name)
+
+    def require(self, *names: str) -> None:
+        """Refuse to go on without these columns."""
+        lost = [name for name in names if name not in self._known]
+        if lost:
+            raise DataError(f"{self.name}: no column {lost[0]!r}; it has {listing(self.columns)}")
+
+    def load(self) -> "Table":
+        """The same table, read at once, which is quicker where it has many columns."""
+        if isinstance(self._frame, pl.DataFrame):
+            return self
+        with reading(self.name), hushed():
+            return Table(self.name, self._frame.collect(), self.num_rows)
+
+    def chunks(self, rows: int) -> Iterator["Table"]:
+        """The table in pieces of at most ``rows`` rows, read one at a time."""
+        first = 0
+        with reading(self.name), hushed():
+            batches = iter(self._frame.lazy().collect_batches(chunk_size=rows, maintain_order=True))
+        while True:
+            with reading(self.name), hushed():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            for frame in batch.iter_slices(rows):
+                yield Table(self.name, frame, frame.height, first)
+                first += frame.height
+
+    def at(self, column: str, row: int) -> str:
+        """How an error message names a cell; ``row`` starts at 0."""
+        return f"{self.name}: column {shorten(column, 60)!r}, row {self.first + row + 1}"
+
+
+def open_table(path: str | Path) -> Table:
+    """A table by its file; every cell of a CSV is text until somebody says what it means."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in CSV + PARQUET:
+        raise DataError(f"{path}: expected a table that ends in {', '.join(CSV + PARQUET)}")
+    file = existing(path)
+    table = _csv(str(path), file) if suffix in CSV else _parquet(str(path), file)
+    unnamed = [i + 1 for i, name in enumerate(table.columns) if not name]
+    if unnamed:
+        raise DataError(f"{path}: column {unnamed[0]} has no name in the header; name it, or delete the column")
+    return table
+
+
+def open_streamed(path: str | Path, scratch: Path) -> Table:
+    """The same for a table larger than memory: text is copied to a Parquet file ``scratch`` first.
+
+    Besides tables this takes an edge list: a ``.txt`` of two ids a line, with spaces or a tab between them, where lines
+    that begin with # are comments.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (*CSV, *LISTS):
+        return open_table(path)
+    file = existing(path)
+    with reading(path, _TEXT):
+        _refuse_compressed(str(path), file)
+        if suffix in LISTS:
+            columns = ["source", "target"]
+            separator = _gap(str(path), file)
+            options: dict[str, Any] = {"has_header": False, "comment_prefix": "#", "new_columns": columns}
+        else:
+            columns, _, separator = _header(str(path), file)
+            options = {}
+        plan = pl.scan_csv(file, separator=separator, infer_schema=False, glob=False, **options)
+        if len(plan.collect_schema()) != len(columns):
+            raise DataError(f"{path}: expected {len(columns)} columns, as its first line has; are its quotes closed?")
+        plan = plan.rename(dict(zip(plan.collect_schema().names(), columns, strict=True)))
+        with hushed():
+            plan.select(pl.all().str.strip_chars()).sink_parquet(
+                scratch, compression="uncompressed", row_group_size=ROWS
+            )
+            rows = int(pl.scan_parquet(scratch).select(pl.len()).collect().item())
+            kept = pl.scan_parquet(scratch)
+            while rows and all(cell is None for cell in kept.slice(rows - 1, 1).collect().row(0)):
+                rows -= 1
+    return Table(str(path), kept.head(rows), rows)
+
+
+def _gap(name: str, file: Path) -> str:
+    """What stands between the two ids of an edge list."""
+    with file.open(encoding="utf-8-sig", newline="\n") as text:
+        for line in iter(lambda: text.readline(MOST_HEADER), ""):
+            if line.strip() and not line.startswith("#"):
+                gap = next((mark for mark in "\t, ;" if mark in line.strip()), None)
+                if gap is None:
+                    break
+                return gap
+    raise DataError(f"{name}: expected two ids a line, with a space, a tab or a comma between them")
+
+
+def _refuse_compressed(name: str, file: Path) -> None:
+    with file.open("rb") as raw:
+        start = raw.read(4)
+        if start.startswith(COMPRESSED):
+            alike = ", or its first column is named x^..., which looks like it" if start[:2] == b"x^" else ""
+            raise DataError(f"{name}: is compressed; unpack it first{alike}")
+
+
+def _csv(name: str, file: Path) -> Table:
+    with reading(name, _TEXT):
+        _refuse_compressed(name, file)
+        header, skip, separator = _header(name, file)
+        try:
+            # Everything as text: what a column means is decided by all of its values, not by the first hundred.
+            frame = pl.read_csv(file, separator=separator, infer_schema=False, glob=False)
+        except pl.exceptions.ComputeError:
+            row = _ragged(file, skip, separator, len(header))
+            if row is None:
+                raise
+            raise DataError(f"{name}: row {row} has more fields than the {len(header)} of the header") from None
+        if frame.width != len(header):
+            raise DataError(f"{name}: the header cannot be read; are its quotes closed?")
+        frame.columns = header  # Polars leaves doubled quotes in names
+        frame = frame.with_columns(pl.all().str.strip_chars())
+        # Files often end in an empty line, which is no row.
+        rows = frame.height
+        while rows and all(cell is None for cell in frame.row(rows - 1)):
+            rows -= 1
+    return Table(name, frame.head(rows), rows)
+
+
+def _header(name: str, file: Path) -> tuple[list[str], int, str]:
+    """Column names, the lines they take, and what separates them."""
+    with file.open(encoding="utf-8-sig", newline="\n") as text:
+        skip, line = 1, text.readline(MOST_HEADER)
+        while line and not line.strip():
+            skip, line = skip + 1, text.readline(MOST_HEADER)
+    if not line:
+        raise DataError(f"{name}: is empty; expected a header and rows")
+    if "\0" in line or len(line) == MOST_HEADER:
+        raise DataError(f"{name}: the first line is not a header of column names; is this a CSV file?")
+    bare = re.sub(r'"[^"]*"', "", line)
+    separator = "\t" if file.suffix.lower() == ".tsv" else max(",;\t", key=bare.count)
+    names = [cell.strip() for cell in next(csv.reader([line.rstrip("\r\n")], delimiter=separator))]
+    twice = {cell for cell in names if names.count(cell) > 1} if len(set(names)) < len(names) else set()
+    if twice:
+        raise DataError(f"{name}: column {sorted(twice)[0]!r} is there twice; rename one of them")
+    return names, skip, separator
+
+
+def _ragged(file: Path, skip: int, separator: str, width: int) -> int | None:
+    """The first row with too many fields, if that is what is wrong."""
+    with file.open(encoding="utf-8", errors="replace", newline="") as text:
+        for _ in range(skip):
+            text.readline()
+        rows = csv.reader(text, delimiter=separator)
+        return next((number for number, row in enumerate(rows, 1) if len(row) > width), None)
+
+
+def _parquet(name: str, file: Path) -> Table:
+    with reading(name), hushed():
+        frame = pl.scan_parquet(file, glob=False, hive_partitioning=False)
+        rows, width = int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
+        size = 8 * rows * width
+        if size > MOST_BYTES and size > MOST_GROWTH * file.stat().st_size:
+            raise DataError(
+                f"{name}: says it unpacks to {rows:,} rows of {width} columns, over {MOST_GROWTH} times its size on"
+                " disk; not read"
+            )
+        return Table(name, frame, rows)

@@ -1,0 +1,170 @@
+"""What is to be predicted: target columns, and the task that their values say."""
+
+from typing import NamedTuple, cast
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from cognn.data.dataset import KINDS, METRICS, Kind, Level, Metric, Task
+from cognn.data.tables.columns import MOST_NAMES
+from cognn.data.tables.table import Table
+from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
+from cognn.errors import DataError
+from cognn.files.safe_read import listing
+
+MOST_CLASSES = 1000
+DEFAULT_METRIC: dict[Kind, Metric] = {
+    "binary": "roc_auc",
+    "multiclass": "accuracy",
+    "multilabel": "average_precision",
+    "regression": "mae",
+}
+
+
+class Targets(NamedTuple):
+    """Targets as a :class:`~cognn.data.dataset.Dataset` holds them."""
+
+    y: Tensor
+    task: Task
+    class_names: list[str]
+
+
+def read_targets(
+    table: Table, names: list[str], level: Level, kind: str = "", metric: str = "", coded: bool = False
+) -> Targets:
+    """The targets of all items.
+
+    Args:
+        table: A row per item.
+        names: The columns to predict.
+        level: Whether items are nodes or graphs.
+        kind: The kind of task; empty to see from the values, which is refused where they could mean two things.
+        metric: The score; empty for the usual one.
+        coded: Whether whole numbers are known to be class codes, not amounts.
+    """
+    if kind and kind not in KINDS:
+        raise DataError(f"task: expected {', '.join(KINDS)}, got {kind!r}")
+    found = kind or _kind(table, names, coded)
+    if found in ("multilabel", "regression"):
+        y = _several(table, names, found)
+        outputs, class_names = len(names), list(names)
+    elif len(names) > 1:
+        raise DataError(f"task: {found} has one target column, got {len(names)}: {listing(names)}")
+    else:
+        y, class_names = _classes(table, names[0], found)
+        outputs = 1 if found == "binary" else len(class_names)
+    if not bool((y >= 0).any() if y.dtype == torch.long else (~y.isnan()).any()):
+        raise DataError(_empty(table, names[0]))
+    kind = cast(Kind, found)
+    return Targets(y, Task(level, kind, outputs, _metric(kind, metric)), class_names)
+
+
+def missing_targets(task: Task, num_items: int) -> Tensor:
+    """Targets of items of which none is known."""
+    if task.kind == "multiclass":
+        return torch.full((num_items,), -1)
+    return torch.full((num_items,) if task.kind == "binary" else (num_items, task.num_outputs), torch.nan)
+
+
+def _metric(kind: Kind, metric: str) -> Metric:
+    if not metric:
+        return DEFAULT_METRIC[kind]
+    fitting = [name for name in METRICS if (name == "mae") == (kind == "regression")]
+    if metric not in fitting:
+        raise DataError(f"metric: expected {', '.join(fitting)} for a {kind} task, got {metric!r}")
+    return cast(Metric, metric)
+
+
+def _kind(table: Table, names: list[str], coded: bool) -> str:
+    """What the values say, if they can mean one thing only."""
+    columns = [parse(table, name) for name in names]
+    if len(columns) == 1:
+        return _kind_of_one(table, names[0], columns[0], coded)
+    if all(
+        cells.dtype == pl.Boolean or cells.cast(pl.Float64, strict=False).is_in([0.0, 1.0]).all() for cells in columns
+    ):
+        for name, cells in zip(names, columns, strict=True):
+            if cells.dtype == pl.String:
+                raise DataError(f"{table.name}: column {name!r} holds words; several targets are numbers or 0/1 labels")
+        return "multilabel"
+    if all(cells.dtype == pl.Float64 for cells in columns) and not all(_whole(cells) for cells in columns):
+        return "regression"
+    raise DataError(
+        f"{table.name}: columns {listing(names)} are neither 0/1 labels nor fractions; say --task multilabel or"
+        " --task regression"
+    )
+
+
+def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
+    values = cells.drop_nulls().unique().sort()
+    if not len(values):
+        raise DataError(_empty(table, name))
+    if (
+        not coded
+        and len(values) == len(cells.drop_nulls()) > MOST_NAMES
+        and (cells.dtype != pl.Float64 or _whole(values))
+    ):
+        raise DataError(
+            f"{table.name}: column {name!r} has another value in every row, like an id; name another --target, or say"
+            " --task multiclass or --task regression"
+        )
+    if cells.dtype != pl.Float64:
+        if len(values) > MOST_CLASSES:
+            raise DataError(
+                f"{table.name}: column {name!r} has {len(values):,} different words; if they are classes, say --task"
+                " multiclass"
+            )
+        return "binary" if len(values) == 2 else "multiclass"
+    if not _whole(values):
+        return "regression"
+    low, high = float(values[0]), float(values[-1])
+    if len(values) == 2 and (coded or high - low == 1 or (low, high) == (-1, 1)):
+        return "binary"
+    if coded or (low == 0 and high == len(values) - 1 and len(values) <= MOST_CLASSES):
+        return "multiclass"
+    raise DataError(
+        f"{table.name}: column {name!r} holds whole numbers, which can be classes or amounts; say --task multiclass or"
+        " --task regression"
+    )
+
+
+def _empty(table: Table, name: str) -> str:
+    return f"{table.name}: column {name!r} is empty; at least some rows need a target"
+
+
+def _whole(cells: pl.Series) -> bool:
+    return bool((cells.drop_nulls() == cells.drop_nulls().floor()).all())
+
+
+def _classes(table: Table, name: str, kind: str) -> tuple[Tensor, list[str]]:
+    cells = words(table, name)
+    known = vocabulary(cells)
+    if kind == "binary" and len(known) != 2:
+        raise DataError(
+            f"{table.name}: column {name!r} has {len(known)} different values, a binary task has two: {listing(known)}"
+        )
+    if len(known) == 1:
+        raise DataError(
+            f"{table.name}: column {name!r} is {known[0]!r} wherever it is given; there is nothing to learn"
+        )
+    code = codes(cells, known)
+    if kind == "multiclass":
+        return torch.from_numpy(code.copy()), known
+    return torch.from_numpy(np.where(code < 0, np.nan, code).astype(np.float32)), known
+
+
+def _several(table: Table, names: list[str], kind: str) -> Tensor:
+    out = np.empty((table.num_rows, len(names)), dtype=np.float32)
+    for place, name in enumerate(names):
+        cells = numbers(table, name)
+        if kind == "multilabel" and not cells.is_in([0.0, 1.0]).all():
+            row = (~cells.is_in([0.0, 1.0])).fill_null(False).arg_max() or 0
+            raise DataError(f"{table.at(name, row)}: a label is 0 or 1, got {cells[row]:g}")
+        with np.errstate(over="ignore"):
+            out[:, place] = cells.fill_null(float("nan")).to_numpy()
+        if np.isinf(out[:, place]).any():
+            row = int(np.isinf(out[:, place]).argmax())
+            raise DataError(f"{table.at(name, row)}: {cells[row]:g} is too large a number to learn")
+    return torch.from_numpy(out)

@@ -1,0 +1,70 @@
+"""Environment and action layers: one per file, and the table that finds them by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch_geometric.nn import MessagePassing
+
+from cognn.nn.layers.base import CooperativeLayer
+from cognn.nn.layers.gat import GATLayer
+from cognn.nn.layers.gcn import GCNLayer
+from cognn.nn.layers.gin import GINLayer
+from cognn.nn.layers.mean import MeanLayer
+from cognn.nn.layers.sum import SumLayer
+from cognn.nn.layers.wrap import WrappedLayer
+
+__all__ = [
+    "LAYERS",
+    "CooperativeLayer",
+    "GATLayer",
+    "GCNLayer",
+    "GINLayer",
+    "MeanLayer",
+    "SumLayer",
+    "WrappedLayer",
+    "make_layer",
+]
+
+LAYERS: dict[str, type[CooperativeLayer]] = {
+    "sum": SumLayer,
+    "mean": MeanLayer,
+    "gcn": GCNLayer,
+    "gin": GINLayer,
+    "gat": GATLayer,
+}
+
+LayerSpec = str | Callable[[int, int], MessagePassing]
+
+
+def make_layer(
+    argument: str,
+    spec: LayerSpec,
+    in_channels: int,
+    out_channels: int,
+    edge_dim: int | None = None,
+    edge_categories: tuple[int, ...] | None = None,
+    **options: Any,
+) -> CooperativeLayer:
+    """Build the layer that ``spec`` names or makes; ``argument`` is what the caller's user called it."""
+    if isinstance(spec, str):
+        if spec not in LAYERS:
+            raise ValueError(
+                f"{argument}: unknown layer {spec!r}; known are {', '.join(LAYERS)}, or a callable (in, out)"
+            )
+        return LAYERS[spec](in_channels, out_channels, edge_dim=edge_dim, edge_categories=edge_categories, **options)  # type: ignore[call-arg]
+    if not callable(spec):
+        raise TypeError(f"{argument}: expected a name ({', '.join(LAYERS)}) or a callable (in, out), got {spec!r}")
+    layer = spec(in_channels, out_channels)
+    if isinstance(layer, CooperativeLayer):
+        if (edge_dim is not None or edge_categories is not None) and getattr(layer, "edges", None) is None:
+            raise ValueError(
+                f"{argument}: {layer} takes no edge features; pass them to its edge_dim or edge_categories"
+            )
+        return layer
+    if not isinstance(layer, MessagePassing):
+        raise TypeError(f"{argument}: the callable must return a PyG MessagePassing layer, got {type(layer).__name__}")
+    if edge_categories is not None:
+        raise ValueError(
+            f"{argument}: {type(layer).__name__} takes continuous edge features; give edge_dim, not edge_categories"
+        )
+    return WrappedLayer(layer, in_channels, out_channels, edge_dim)

@@ -1,0 +1,158 @@
+"""Any PyG layer as a cooperative one."""
+
+import copy
+import inspect
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.parameter import UninitializedParameter
+from torch_geometric.nn import MessagePassing, SumAggregation
+
+from cognn.core.graph import Graph
+from cognn.core.seeding import seeded
+from cognn.nn.actions import Gates
+from cognn.nn.layers.base import CooperativeLayer
+
+
+class WrappedLayer(CooperativeLayer):
+    """A PyG ``MessagePassing`` layer under actions.
+
+    The forward value is exactly that of the layer on the induced edges.  The gradient of the gates comes in two kinds,
+    told apart once, at construction, by trying the layer on a small random graph:
+
+    - ``estimator="all"``: the layer sums independent messages (``GraphConv``, ``GINEConv``).  It runs on all edges with
+      every message times its gate, so gradients reach the gates of kept and of dropped edges.
+    - ``estimator="kept"``: a message depends on the other edges (attention, degree norms) or the aggregation is not a
+      sum (max, mean, std).  It runs on the kept edges, every message times its gate of one, so gradients reach the
+      gates of kept edges only.
+
+    Edges that the layer adds itself, such as self-loops, are never cut.
+
+    Args:
+        conv: The layer, with ``flow="source_to_target"``.
+        in_channels: Width of its input.
+        out_channels: Width of its output.
+        edge_dim: Number of continuous edge features that it is given as ``edge_attr``.
+    """
+
+    def __init__(self, conv: MessagePassing, in_channels: int, out_channels: int, edge_dim: int | None = None) -> None:
+        super().__init__(in_channels, out_channels)
+        name = type(conv).__name__
+        if conv.flow != "source_to_target":
+            raise ValueError(f"{name}: expected flow='source_to_target', got {conv.flow!r}")
+        if getattr(conv, "cached", False):
+            raise ValueError(f"{name}: cached=True keeps one graph, but the induced graph changes; use cached=False")
+        if edge_dim is not None and "edge_attr" not in inspect.signature(conv.forward).parameters:
+            raise ValueError(f"{name}: takes no edge_attr, but edge_dim={edge_dim} was given")
+        self.conv, self.edge_dim = conv, edge_dim
+        conv.explain = False  # a PyG explainer masks this layer, which knows which edges are left
+        self.estimator = "kept"
+        self.estimator = self._probe(name)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights of the wrapped layer anew."""
+        self.conv.reset_parameters()
+
+    # PyG skips its message hooks while tracing, so this layer stays eager inside a compiled model.
+    @torch.compiler.disable
+    def forward(self, x: Tensor, graph: Graph, gates: Gates | None = None, edge_attr: Tensor | None = None) -> Tensor:
+        """See the class."""
+        edge_index, mask = graph.edge_index, self.explain_mask()
+        if gates is not None and self.estimator == "kept":
+            kept = (gates.listen[edge_index[1]] * gates.broadcast[edge_index[0]]).detach() != 0
+            edge_index = edge_index[:, kept]
+            edge_attr = None if edge_attr is None else edge_attr[kept]
+            mask = None if mask is None else mask[kept]
+        if gates is None and mask is None:
+            return self._run(x, edge_index, edge_attr)
+        used = edge_index
+
+        def see(_: Any, inputs: tuple[Any, ...]) -> None:
+            nonlocal used
+            used = inputs[0]
+
+        def weigh(conv: MessagePassing, _: Any, message: Tensor) -> Tensor:
+            weight = message.new_ones(used.size(1))
+            if gates is not None:
+                gate = gates.listen[used[1]] * gates.broadcast[used[0]]
+                weight = torch.where(used[0] == used[1], weight, gate) if self.estimator == "kept" else gate
+            if mask is not None:
+                weight = weight * _align(mask, edge_index, used)
+            edge_dim = conv.node_dim % message.dim()
+            return message * weight.view([-1 if i == edge_dim else 1 for i in range(message.dim())]).to(message.dtype)
+
+        hooks = self.conv.register_propagate_forward_pre_hook(see), self.conv.register_message_forward_hook(weigh)
+        try:
+            return self._run(x, edge_index, edge_attr)
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _run(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
+        return self.conv(x, edge_index) if edge_attr is None else self.conv(x, edge_index, edge_attr=edge_attr)
+
+    @torch.no_grad()
+    def _probe(self, name: str) -> str:
+        """Run the layer on a small graph: refuse what cannot run, and find the estimator by trial.
+
+        The trials are on a copy, with the initial and with random weights, in training and in evaluation: a zero at
+        the start, a saturated attention or the fixed statistics of a norm may make a layer look like a sum.
+        """
+        rng = torch.Generator().manual_seed(0)
+        edge_index = torch.randint(8, (2, 40), generator=rng)
+        graph = Graph(edge_index[:, edge_index[1].argsort(stable=True)], 8)  # some aggregations want them sorted
+        x = torch.randn(8, self.in_channels, generator=rng)
+        edge_attr = None if self.edge_dim is None else torch.randn(40, self.edge_dim, generator=rng)
+        original = self.conv
+        parameter = next(original.parameters(), x)
+        if not isinstance(parameter, UninitializedParameter) and parameter.is_floating_point():
+            x = x.to(parameter)
+            graph = graph.to(parameter.device)
+            edge_attr = None if edge_attr is None else edge_attr.to(parameter)
+        try:
+            if any(isinstance(p, UninitializedParameter) for p in original.parameters()):
+                self._run(x, graph.edge_index, edge_attr)  # a lazy layer takes its size, and weights of its own, now
+            with seeded(0, x.device):
+                self.conv = copy.deepcopy(original)
+                exact = isinstance(original.aggr_module, SumAggregation)
+                for scale, training in product((0.0, 0.3), (False, True)):
+                    self.conv.train(training)
+                    for parameter in self.conv.parameters():
+                        parameter.add_(torch.randn_like(parameter), alpha=scale)
+                    gates = Gates(*(torch.rand(2, 8, generator=rng) < 0.5).to(x))
+                    outs = []
+                    for self.estimator in ("kept", "all"):
+                        with seeded(1, x.device):
+                            outs.append(self(x, graph, gates, edge_attr))
+                    kept = (gates.listen[graph.edge_index[1]] * gates.broadcast[graph.edge_index[0]]) != 0
+                    attr = None if edge_attr is None else edge_attr[kept]
+                    with seeded(1, x.device):
+                        plain = self._run(x, graph.edge_index[:, kept], attr)
+                    if not _close(outs[0], plain):
+                        raise ValueError("its messages do not run along the edges alone, so actions cannot gate them")
+                    if tuple(outs[0].shape) != (8, self.out_channels):
+                        shape = tuple(outs[0].shape)
+                        raise ValueError(f"returned {shape} for 8 nodes, expected (8, {self.out_channels})")
+                    exact &= _close(*outs)
+        except Exception as error:
+            message = f"{name}: did not run on a small graph with {self.in_channels} features: {error}"
+            raise ValueError(message) from error
+        finally:
+            self.conv = original
+        return "all" if exact else "kept"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.conv}, estimator={self.estimator!r})"
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    return bool((one - other).abs().max() / one.abs().max().clamp(min=1e-12) < 1e-4)
+
+
+def _align(mask: Tensor, given: Tensor, used: Tensor) -> Tensor:
+    """The mask of the given edges for those a layer used: the same ones, or its own self-loops in place of theirs."""
+    if used.size(1) != given.size(1):
+        mask = mask[given[0] != given[1]]
+    return torch.cat([mask, mask.new_ones(used.size(1) - mask.numel())])

@@ -1,0 +1,355 @@
+"""The model: an action network decides who listens and who broadcasts, an environment network updates the nodes."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+
+from cognn.core import random as noise
+from cognn.core.graph import Graph, as_graph
+from cognn.nn import checks
+from cognn.nn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
+from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
+from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
+from cognn.nn.trace import Trace
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "gelu": nn.GELU,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "leaky_relu": nn.LeakyReLU,
+    "silu": nn.SiLU,
+    "tanh": nn.Tanh,
+}
+NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
+POOLS = {"mean": global_mean_pool, "sum": global_add_pool, "max": global_max_pool}
+
+
+class Samples(NamedTuple):
+    """Mean and standard deviation of a model's output over several draws of the actions."""
+
+    mean: Tensor
+    std: Tensor
+
+
+class ActionNetwork(nn.Module):
+    r"""The action network :math:`\pi` of Eq. 1: from node states to logits over the four actions.
+
+    It sees the original graph, and one network serves all layers of a :class:`CoGNN`.
+
+    Args:
+        in_channels: Width of the node states.
+        hidden_channels: Width between its layers.
+        num_layers: Its depth, the number of hops it looks ahead.
+        layer: Name of its layer, or a callable ``(in, out) -> MessagePassing``.
+        action_space: ``"joint"`` is one network with 4 logits, ``"factored"`` two networks of 2 logits.
+        dropout: Dropout between its layers.
+        act: Activation between its layers.
+        edge_dim: Number of continuous edge features.
+        edge_categories: Number of values of each categorical edge feature.
+        standard_bias: Constant added to the logit of STANDARD, or to those of listening and of broadcasting.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int = 16,
+        num_layers: int = 2,
+        layer: LayerSpec = "sum",
+        action_space: ActionSpace = "joint",
+        dropout: float = 0.0,
+        act: str = "gelu",
+        edge_dim: int | None = None,
+        edge_categories: int | Sequence[int] | None = None,
+        standard_bias: float = 0.0,
+    ) -> None:
+        super().__init__()
+        checks.one_of("action_space", action_space, ACTION_SPACES)
+        for name in ("in_channels", "hidden_channels", "num_layers"):
+            checks.at_least(name, locals()[name], 1)
+        checks.one_of("act", act, list(ACTIVATIONS))
+        checks.share("dropout", dropout)
+        self.edges = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
+        self.action_space, self.dropout, self.standard_bias = action_space, dropout, standard_bias
+        self.act = ACTIVATIONS[act]()
+        options = 4 if action_space == "joint" else 2
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), options]
+        self.networks = nn.ModuleList(
+            nn.ModuleList(make_layer("action", layer, i, o, *self.edges) for i, o in pairwise(widths))
+            for _ in range(1 if action_space == "joint" else 2)
+        )
+
+    def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
+        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
+        graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
+        if (edge_attr is None) != (self.edges == (None, None)):
+            checks.edge_features(edge_attr, graph.num_edges, *self.edges, h.dtype)
+        logits = []
+        for network in self.networks:
+            z = h
+            for depth, layer in enumerate(cast(nn.ModuleList, network)):
+                if depth:
+                    z = noise.dropout(self.act(z), self.dropout, self.training)
+                z = layer(z, graph, None, edge_attr)
+            logits.append(z)
+        return self.joined(logits)
+
+    def joined(self, logits: list[Tensor]) -> Tensor:
+        """The logits of all nodes from what its networks gave."""
+        out = logits[0] if self.action_space == "joint" else torch.stack(logits, dim=1)
+        if self.standard_bias:
+            out = out + out.new_tensor([self.standard_bias] + [0.0] * (out.size(-1) - 1))
+        return out
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for layer in self.modules():
+            if isinstance(layer, CooperativeLayer):
+                layer.reset_parameters()
+
+
+class CoGNN(nn.Module):
+    r"""Cooperative graph neural network (Finkelshtein et al., ICML 2024).
+
+    At every layer the action network :math:`\pi` gives each node a distribution over the actions STANDARD, LISTEN,
+    BROADCAST and ISOLATE, an action is drawn, and the environment network :math:`\eta` updates the nodes along the
+    edges ``u -> v`` whose sender broadcasts and whose receiver listens:
+
+    .. math:: p_v = \pi(h_v, \{\!\{h_u\}\!\}), \quad a_v \sim p_v, \quad
+              h_v' = \eta\big(h_v, \{\!\{h_u : a_v \in \{S, L\},\, a_u \in \{S, B\}\}\!\}\big)
+
+    Args:
+        in_channels: Width of the node features.
+        hidden_channels: Width of the environment network.
+        out_channels: Number of outputs per node, or per graph with ``pool``.
+        num_layers: Number of cooperative layers.
+        env: Environment layer: ``"sum" "mean" "gcn" "gin" "gat"`` or a callable ``(in, out) -> MessagePassing``.
+        action: Layer of the action network, likewise; None leaves out the actions: the plain base network.
+        action_channels: Width of the action network.
+        action_layers: Depth of the action network.
+        action_space: ``"joint"`` draws one of four actions, ``"factored"`` listening and broadcasting independently.
+        temperature: A number, or ``"learned"``: per node :math:`1/\tau = \mathrm{softplus}(w \cdot h) + \tau_0`.
+        tau0: The least inverse temperature when it is learned.
+        mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
+        norm: ``"layer"``, ``"batch"`` or None.
+        norm_first: True: norm, update, dropout, act, + residual.  False: update + residual, norm, act, dropout.
+        residual: ``"identity"``, ``"linear"`` or None.
+        dropout: Share of values dropped in training.
+        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``.
+        pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
+        decoder_layers: Depth of the network from the last states to the output.
+        edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
+        edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
+        standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
+        input_dropout: Share of the features themselves that are dropped in training; helps with sparse ones.
+        compile: Compile the layers, where there is a C++ compiler: once for all of them, or as a whole if they are few;
+            the results are the same.
+        checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
+            memory, more time, the same results.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        env: LayerSpec = "mean",
+        action: LayerSpec | None = "sum",
+        action_channels: int = 16,
+        action_layers: int = 2,
+        action_space: ActionSpace = "joint",
+        temperature: float | Literal["learned"] = "learned",
+        tau0: float = 0.1,
+        mean_over: MeanOver = "kept",
+        norm: Literal["layer", "batch"] | None = "layer",
+        norm_first: bool = True,
+        residual: Literal["identity", "linear"] | None = "identity",
+        dropout: float = 0.2,
+        act: str = "gelu",
+        pool: Literal["mean", "sum", "max"] | None = None,
+        decoder_layers: int = 1,
+        edge_dim: int | None = None,
+        edge_categories: int | Sequence[int] | None = None,
+        standard_bias: float = 0.0,
+        input_dropout: float = 0.0,
+        compile: bool = False,
+        checkpoint: bool = False,
+    ) -> None:
+        super().__init__()
+        for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
+            checks.at_least(name, locals()[name], 1)
+        for name in ("action_channels", "action_layers"):
+            checks.at_least(name, locals()[name], 1)
+        checks.one_of("action_space", action_space, ACTION_SPACES)
+        checks.one_of("mean_over", mean_over, MEAN_OVER)
+        checks.one_of("norm", norm, [*NORMS, None])
+        checks.one_of("residual", residual, ["identity", "linear", None])
+        checks.one_of("act", act, list(ACTIVATIONS))
+        checks.one_of("pool", pool, [*POOLS, None])
+        checks.share("dropout", dropout)
+        checks.share("input_dropout", input_dropout)
+        if mean_over != "kept" and env != "mean":
+            raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
+        if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
+            raise ValueError(f"temperature: expected 'learned' or a number above 0, got {temperature!r}")
+        if not 0 <= tau0 < math.inf:
+            raise ValueError(f"tau0: expected a number of 0 or more, got {tau0}")
+        if not math.isfinite(standard_bias):
+            raise ValueError(f"standard_bias: expected a finite number, got {standard_bias}")
+        self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
+        self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
+        self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
+        self.edge_dim, self.edge_categories = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
+        edges = (self.edge_dim, self.edge_categories)
+
+        width = hidden_channels
+        self.act = ACTIVATIONS[act]()
+        self.encoder = nn.Linear(in_channels, width)
+        options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
+        self.layers = nn.ModuleList(make_layer("env", env, width, width, *edges, **options) for _ in range(num_layers))
+        num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
+        self.norms = nn.ModuleList(NORMS[norm](width) if norm else nn.Identity() for _ in range(num_norms))
+        skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
+        self.residuals = nn.ModuleList(skips[residual](width, width) for _ in range(num_layers)) if residual else None
+        self.decoder = nn.ModuleList(
+            nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
+        )
+
+        self.action_network: ActionNetwork | None = None
+        self.temperature: nn.Linear | float = 1.0
+        if action is not None:
+            self.action_network = ActionNetwork(
+                width, action_channels, action_layers, action, action_space, dropout, act, *edges, standard_bias
+            )
+            self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
+        self.tau0 = tau0
+        self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        actions: ActionMode | Tensor | None = None,
+        *,
+        samples: int | None = None,
+        generator: torch.Generator | None = None,
+        num_graphs: int | None = None,
+        return_trace: bool = False,
+    ) -> "Tensor | tuple[Tensor, Trace] | Samples":
+        """Outputs ``(N, out_channels)``, or ``(num_graphs, out_channels)`` with ``pool``.
+
+        Args:
+            x: Node features ``(N, in_channels)``.
+            edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.  A tensor is sorted
+                once and remembered; one that is changed through ``.data`` or a shared NumPy array is not sorted again.
+            edge_attr: Edge features, if the model was built for them.
+            batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
+            actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force.
+            samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
+            generator: Source of the draws; by default PyTorch's own.
+            num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
+            return_trace: Return ``(out, Trace)``.
+        """
+        dtype = self.encoder.weight.dtype
+        given = (x, edge_index, edge_attr, batch, num_graphs)
+        graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
+        checks.actions(actions, self.num_layers, graph.num_nodes, self.action_network is not None)
+        if samples is not None:
+            checks.at_least("samples", samples, 1)
+            if self.action_network is None:
+                raise ValueError("samples: draws actions, but the model was built with action=None; leave it out")
+            if return_trace or (actions is not None and actions != "sample"):
+                raise ValueError(
+                    "samples: averages over drawn actions; it goes with neither return_trace nor other actions"
+                )
+            draws = torch.stack(
+                [self._run(x, graph, edge_attr, batch, num_graphs, None, generator)[0] for _ in range(samples)]
+            )
+            return Samples(draws.mean(0), draws.std(0) if samples > 1 else torch.full_like(draws[0], torch.nan))
+        out, decisions, logits = self._run(x, graph, edge_attr, batch, num_graphs, actions, generator, return_trace)
+        return (out, self._trace(graph, decisions, logits)) if return_trace else out
+
+    def _run(
+        self,
+        x: Tensor,
+        graph: Graph,
+        edge_attr: Tensor | None,
+        batch: Tensor | None,
+        num_graphs: int | None,
+        actions: ActionMode | Tensor | None,
+        generator: torch.Generator | None,
+        keep_logits: bool = False,
+    ) -> tuple[Tensor, list[Decision | None], list[Tensor | None]]:
+        decisions: list[Decision | None] = []
+        logits: list[Tensor | None] = []
+        h = self.lift(x)
+        compiles = self.compiled and generator is None
+        if compiles and not (keep_logits or self.checkpoint or isinstance(actions, Tensor)):
+            whole = compiled_whole(self)
+            if whole is not None:
+                return self.decode(whole(self, h, graph, edge_attr, actions), batch, num_graphs), decisions, logits
+        into, take = compiled(self) if compiles else PLAIN
+        h = into(self, h)
+        for index, parts in enumerate(self.steps()):
+            codes = actions[index] if isinstance(actions, Tensor) else actions
+            inputs = (self, *parts, h, graph, edge_attr, codes, generator, keep_logits)
+            forgets = self.checkpoint and torch.is_grad_enabled()
+            h, decision, scores = checkpointed(take, *inputs) if forgets else take(*inputs)
+            if keep_logits:  # for the trace; else a layer leaves nothing but its states
+                decisions.append(decision)
+                logits.append(scores)
+        return self.decode(h, batch, num_graphs), decisions, logits
+
+    def steps(self) -> Iterator[tuple[nn.Module, nn.Module, nn.Module | None]]:
+        """The norm, the layer and the residual of every step."""
+        for index, layer in enumerate(self.layers):
+            yield self.norms[index], layer, None if self.residuals is None else self.residuals[index]
+
+    def encode(self, x: Tensor) -> Tensor:
+        """The states before the first layer."""
+        return enter(self, self.lift(x))
+
+    def lift(self, x: Tensor) -> Tensor:
+        """The features at the width of the environment network, once they are known to be finite."""
+        h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
+        checks.finite(x, h)
+        return h
+
+    def decode(self, h: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
+        """The outputs from the states after the last layer."""
+        if self.norm_first:
+            h = self.norms[-1](h)
+        if self.pool is not None:
+            h = POOLS[self.pool](h, batch, num_graphs)
+        for linear in self.decoder[:-1]:
+            h = self._drop(self.act(linear(h)))
+        return self.decoder[-1](h)
+
+    def _drop(self, h: Tensor) -> Tensor:
+        return noise.dropout(h, self.dropout, self.training)
+
+    def _trace(self, graph: Graph, decisions: list[Decision | None], logits: list[Tensor | None]) -> Trace:
+        standard = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)
+        actions = torch.stack([standard if d is None else d.actions for d in decisions])
+        certain = nn.functional.one_hot(actions, 4).to(torch.get_default_dtype())
+        # In training the probabilities keep their gradient, so that a loss may ask for fewer edges.
+        probs = [
+            certain[i] if z is None else probabilities(z if self.training else z.detach()) for i, z in enumerate(logits)
+        ]
+        return Trace(graph, actions, torch.stack(probs))
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        parts = [self.encoder, *self.layers, *self.norms, *(self.residuals or []), *self.decoder]
+        parts += [part for part in (self.action_network, self.temperature) if isinstance(part, nn.Module)]
+        for part in parts:
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()

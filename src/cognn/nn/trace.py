@@ -1,0 +1,134 @@
+"""What was decided: the actions of every node at every layer, and the graphs they induce."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from cognn.core import ops
+from cognn.core.graph import Graph
+from cognn.nn.actions import Action, Gates, broadcasts, force, listens
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """The decisions of one forward pass.
+
+    Attributes:
+        graph: The input graph.
+        actions: ``(num_layers, N)`` codes of :class:`~cognn.Action`.
+        probs: ``(num_layers, N, 4)`` probabilities that the action network gave to the four actions.
+    """
+
+    graph: Graph
+    actions: Tensor
+    probs: Tensor
+
+    @property
+    def num_layers(self) -> int:
+        """Number of layers."""
+        return self.actions.size(0)
+
+    def kept(self, layer: int) -> Tensor:
+        """Whether each edge of ``edge_index`` carried a message at this layer: ``(E,)`` bool."""
+        sender, receiver = self.graph.edge_index
+        actions = self.actions[self._index(layer)]
+        return broadcasts(actions)[sender] & listens(actions)[receiver]
+
+    def kept_ratio(self, nodes: Tensor | None = None) -> Tensor:
+        """Share of the directed edges that are kept, per layer: ``(num_layers,)``.
+
+        ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.  A graph
+        without edges keeps a share of nan.
+        """
+        inside = torch.ones(self.graph.num_nodes, device=self.actions.device)
+        if nodes is not None:
+            inside = torch.zeros_like(inside).index_fill_(0, torch.arange(len(inside), device=inside.device)[nodes], 1)
+        # Counting is a sparse product with a vector per layer: no edge is looked at one by one.
+        total = ops.heard(self.graph, torch.ones_like(inside), Gates(inside, inside)).double().sum()
+        ratios = []
+        for gates in (force(actions, inside.dtype).gates for actions in self.actions):
+            within = Gates(gates.listen * inside, gates.broadcast * inside)
+            ratios.append(ops.heard(self.graph, torch.ones_like(inside), within).double().sum() / total)
+        return torch.stack(ratios).float() if ratios else inside.new_empty(0)
+
+    def expected_kept(self) -> Tensor:
+        r"""Expected share of the directed edges that are kept, per layer: ``(num_layers,)``; 0 without edges.
+
+        .. math:: \frac{1}{|E|} \sum_{(u, v) \in E} P(a_v \in \{S, L\})\, P(a_u \in \{S, B\})
+
+        The trace of a model in training mode keeps the gradient of it: a price on edges is one more term of the loss.
+        """
+        listen, broadcast = self.probs[..., :2].sum(-1), self.probs[..., ::2].sum(-1)
+        kept = [
+            ops.heard(self.graph, b, Gates(a, torch.ones_like(a))).sum() for a, b in zip(listen, broadcast, strict=True)
+        ]
+        return torch.stack(kept) / max(self.graph.num_edges, 1) if kept else self.probs.new_empty(0)
+
+    def edge_index(self, layer: int) -> Tensor:
+        """The directed computation graph of a layer: the columns of ``edge_index`` that are kept."""
+        return self.graph.edge_index[:, self.kept(layer)]
+
+    def reaches(self, node: int) -> Tensor:
+        """Who can still reach ``node``: ``(num_layers, N)`` bool.
+
+        Entry ``[l, u]`` says whether the state that ``u`` brings into layer ``l`` can influence the last state of
+        ``node`` along the edges that are kept at layer ``l`` and those after it.  Row 0 is its computation tree.
+        """
+        if not -self.graph.num_nodes <= node < self.graph.num_nodes:
+            raise IndexError(f"node: expected 0 to {self.graph.num_nodes - 1}, got {node}")
+        sender, receiver = self.graph.edge_index
+        inside = torch.zeros(self.graph.num_nodes, dtype=torch.bool, device=self.actions.device)
+        inside[node] = True
+        rows = []
+        for layer in reversed(range(self.num_layers)):
+            heard = sender[self.kept(layer) & inside[receiver]]
+            inside = inside.index_fill(0, heard, True)
+            rows.append(inside)
+        return torch.stack(rows[::-1]) if rows else inside.new_empty(0, len(inside))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a table with a row per layer and node: ``layer, node, action`` and the probabilities ``p_standard``...
+
+        The edges that are kept follow from it: ``u -> v`` is, where ``u`` is STANDARD or BROADCAST and ``v`` STANDARD
+        or LISTEN.
+        """
+        import polars  # few need it
+
+        layers, nodes = self.actions.shape
+        names = [action.name for action in Action]
+        named = polars.Series(names, dtype=polars.Enum(names))
+        columns = {
+            "layer": torch.arange(layers).repeat_interleave(nodes).numpy(),
+            "node": torch.arange(nodes).repeat(layers).numpy(),
+            "action": named.gather(self.actions.flatten().cpu().numpy()),
+        }
+        probs = self.probs.detach().reshape(-1, len(Action)).float().cpu().numpy()
+        columns |= {f"p_{action.name.lower()}": probs[:, action] for action in Action}
+        polars.DataFrame(columns).write_parquet(path)
+
+    def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
+        """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``."""
+        import networkx  # slow to import, and few need it
+
+        actions = self.actions[self._index(layer)].tolist()
+        out = networkx.MultiDiGraph()
+        out.add_nodes_from((v, {"action": Action(code).name}) for v, code in enumerate(actions))
+        columns = self.kept(layer).nonzero().flatten().tolist()
+        ends = self.graph.edge_index[:, self.kept(layer)].t().tolist()
+        out.add_edges_from((u, v, {"edge": column}) for (u, v), column in zip(ends, columns, strict=True))
+        return out
+
+    def _index(self, layer: int) -> int:
+        if not -self.num_layers <= layer < self.num_layers:
+            raise IndexError(f"layer: expected 0 to {self.num_layers - 1}, got {layer}")
+        return layer
+
+    def __repr__(self) -> str:
+        kept = ", ".join(f"{ratio:.2f}" for ratio in self.kept_ratio().tolist())
+        return f"Trace(num_layers={self.num_layers}, {self.graph}, kept=[{kept}])"

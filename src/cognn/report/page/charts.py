@@ -1,0 +1,202 @@
+"""The charts of the page, as plotly takes them: plain dictionaries, and the table behind each.
+
+In a notebook, ``plotly.graph_objects.Figure(chart.figure)`` shows one, and so does a chart as the last line of a cell.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from cognn.nn.actions import Action
+from cognn.report.data.decision_stats import Group
+from cognn.report.data.run_view import Collected, scored_parts, training_curves
+from cognn.report.palette import ACTIONS, DASHES, dash, series
+
+Cell = str | int | float | None
+PATTERNS = [
+    {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(0,0,0,0.35)", "size": 6} for shape in ("", "/", ".", "x")
+]
+"""What tells the actions apart without colours."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart, what it says to those who cannot see it, and its numbers."""
+
+    key: str
+    title: str
+    alt: str
+    figure: dict[str, Any]
+    columns: list[str]
+    rows: list[list[Cell]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the page embeds."""
+        return asdict(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        from plotly.graph_objects import Figure
+
+        return Figure(self.figure)._repr_mimebundle_(**options)
+
+
+def decision_charts(report: Collected) -> dict[str, list[Chart]]:
+    """By every grouping: action shares, kept edges, entropy and changes per layer."""
+    return {
+        by: [action_shares(groups, by), kept_ratio(groups, by), entropy(groups, by), changes(groups, by)]
+        for by, groups in report.decisions.items()
+    }
+
+
+def action_shares(groups: list[Group], by: str = "all") -> Chart:
+    """Share of the nodes with each action, per layer, as stacked bars for every group."""
+    layers = [str(layer + 1) for layer in range(len(groups[0].shares))]
+    many = len(groups) > 1
+    x: Any = [[_text(g.name) for g in groups for _ in layers], layers * len(groups)] if many else layers
+    bars = [
+        {
+            "type": "bar",
+            "name": action.name,
+            "x": x,
+            "y": [_round(value) for g in groups for value in g.shares[:, action]],
+            "marker": {"color": ACTIONS[action], "pattern": PATTERNS[action]},
+            "hovertemplate": "layer %{x}: %{y:.1%}",
+        }
+        for action in Action
+    ]
+    layout = _layout("layer", "share of nodes", barmode="stack", bargap=0.15)
+    layout["legend"] |= {"traceorder": "normal"}
+    layout["yaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
+    rows: list[list[Cell]] = [
+        [g.name, g.count, layer + 1, *(_round(value) for value in shares)]
+        for g in groups
+        for layer, shares in enumerate(g.shares)
+    ]
+    columns = ["group", "nodes", "layer", *(action.name for action in Action)]
+    alt = f"Stacked bars of the four actions per layer, {_described(by)}. " + "; ".join(
+        f"{g.name}: {_span(g.shares[:, Action.STANDARD])} STANDARD" for g in groups
+    )
+    return Chart("shares", "Actions", alt, {"data": bars, "layout": layout}, columns, rows)
+
+
+def kept_ratio(groups: list[Group], by: str = "all") -> Chart:
+    """Share of the directed edges into each group that carried a message."""
+    return _lines("kept", "Kept edges", "share of directed edges", groups, by, lambda g: g.kept, 1, ".0%")
+
+
+def entropy(groups: list[Group], by: str = "all") -> Chart:
+    """Mean entropy of the action distributions."""
+    return _lines("entropy", "Entropy of the actions", "bits", groups, by, lambda g: g.entropy, 1, "", 2.0)
+
+
+def changes(groups: list[Group], by: str = "all") -> Chart:
+    """Share of the nodes that do something else than at the layer before."""
+    return _lines("changed", "Changed actions", "share of nodes", groups, by, lambda g: g.changed, 2, ".0%")
+
+
+def training_charts(report: Collected) -> list[Chart]:
+    """Scores and loss against the epoch; the shown split in full, the others by their validation score."""
+    known = training_curves(report.fitted.folder)
+    metric = report.dataset.task.metric.replace("_", " ")
+    scores, losses = [], []
+    parts: list[str] = []
+    for curve in sorted(known, key=lambda curve: curve["split"] == report.split):
+        shown, parts = curve["split"] == report.split, scored_parts(curve)
+        for index, part in enumerate(("train", "val", "test")):
+            if part not in parts:
+                continue  # nothing to draw, and no name for the legend
+            if shown:
+                name, color = f"{part} (split {curve['split']})" if len(known) > 1 else part, series(index)
+                scores.append(_line(name, curve["epoch"], curve[part], color, DASHES[index]))
+            elif part == "val":
+                line = _line(f"val (split {curve['split']})", curve["epoch"], curve[part], series(1))
+                scores.append(line | {"opacity": 0.3, "showlegend": False})
+        losses.append(_line(f"split {curve['split']}", curve["epoch"], curve["loss"], series(0), "solid", shown))
+    rows: list[list[Cell]] = [
+        [curve["split"], *values]
+        for curve in known
+        for values in zip(*(curve[key] for key in ("epoch", "loss", "train", "val", "test", "kept")), strict=True)
+    ]
+    columns = ["split", "epoch", "loss", "train", "val", "test", "kept"]
+    best = next(split for split in report.fitted.result["splits"] if split["split"] == report.split)
+    alt = f"{metric} on {', '.join(parts) or 'no'} items by epoch; the best epoch is {best['best_epoch']}"
+    mark = {"type": "line", "x0": best["best_epoch"], "x1": best["best_epoch"], "yref": "paper", "y0": 0, "y1": 1}
+    layout = _layout("epoch", metric, shapes=[mark | {"line": {"dash": "dot", "width": 1, "color": "#888"}}])
+    end = f"{losses[-1]['y'][0]:.3g} to {losses[-1]['y'][-1]:.3g}" if losses else "nothing"
+    return [
+        Chart("scores", "Score", alt, {"data": scores, "layout": layout}, columns, rows),
+        Chart(
+            "loss",
+            "Training loss",
+            f"Training loss by epoch, from {end}",
+            {"data": losses, "layout": _layout("epoch", "loss") | {"showlegend": False}},
+            columns,
+            rows,
+        ),
+    ]
+
+
+def _lines(
+    key: str,
+    title: str,
+    label: str,
+    groups: list[Group],
+    by: str,
+    values: Callable[[Group], Any],
+    first: int,
+    tick: str,
+    top: float = 1.0,
+) -> Chart:
+    data = []
+    for index, group in enumerate(groups):
+        y = [_round(value) for value in values(group)]
+        x = list(range(first, first + len(y)))
+        line = _line(_text(group.name), x, y, series(index), dash(index))
+        data.append(line | {"mode": "lines+markers", "showlegend": len(groups) > 1})
+    layout = _layout("layer", label)
+    layout["xaxis"] |= {"dtick": 1} if groups and len(groups[0].shares) <= 20 else {}
+    layout["yaxis"] |= {"range": [-0.02 * top, 1.03 * top], "tickformat": tick}
+    rows: list[list[Cell]] = [
+        [g.name, g.count, layer + first, _round(value)] for g in groups for layer, value in enumerate(values(g))
+    ]
+    alt = f"{title} per layer, {_described(by)}. " + "; ".join(f"{g.name}: {_span(values(g))}" for g in groups)
+    return Chart(key, title, alt, {"data": data, "layout": layout}, ["group", "nodes", "layer", label], rows)
+
+
+def _text(name: str) -> str:
+    """A name from the user's files as Plotly shows it: no markup, no formula."""
+    return escape(name, quote=False).replace("$", "&#36;")
+
+
+def _line(name: str, x: Any, y: Any, color: str, dash: str = "solid", shown: bool = True) -> dict[str, Any]:
+    look = {"color": color, "dash": dash, "width": 2 if shown else 1}
+    visible = {"line": look, "opacity": 1 if shown else 0.3}
+    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, **visible}
+
+
+def _layout(x: str, y: str, **more: Any) -> dict[str, Any]:
+    return {
+        "xaxis": {"title": {"text": x}},
+        "yaxis": {"title": {"text": y}},
+        "margin": {"l": 56, "r": 12, "t": 12, "b": 44},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "height": 280,
+        **more,
+    }
+
+
+def _described(by: str) -> str:
+    return "all nodes together" if by == "all" else f"by {by}"
+
+
+def _span(values: Any) -> str:
+    known = np.asarray(values)[np.isfinite(values)]
+    return f"{known.min():.2f} to {known.max():.2f}" if known.size else "nothing"
+
+
+def _round(value: float) -> float | None:
+    """Four digits are more than a chart shows; nan has no place in JSON."""
+    return round(float(value), 4) if np.isfinite(value) else None

@@ -1,0 +1,259 @@
+"""``cognn train`` in Python: from data to trained models in one call."""
+
+import difflib
+import tempfile
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.toml import from_mapping, load
+from cognn.core.seeding import seeded
+from cognn.data.dataset import Dataset
+from cognn.data.load import MEMORY, from_memory, load_data
+from cognn.errors import ConfigError, DataError, Interrupted, RunError
+from cognn.files.json import read_json
+from cognn.files.tensors import load_tensors
+from cognn.run.log_tail import Report
+from cognn.run.train import begin, run_config, train
+from cognn.train.batcher import Items, outputs
+from cognn.train.build import build_model, cooperative, predictions
+from cognn.train.checkpoint import fingerprint, load_weights
+
+__all__ = ["Fitted", "Prediction", "fit", "make_config", "open_run", "precision", "predict"]
+
+
+@dataclass
+class Prediction:
+    """What a model says of every item of a dataset."""
+
+    value: Tensor
+    """Probabilities or values ``(items, outputs)``, by the actions that the scores of the run are taken with."""
+    spread: Tensor | None
+    """Their standard deviation over draws of the actions; None without draws."""
+    actions: Tensor | None
+    """Action codes ``(num_layers, N)`` of one pass, if asked for."""
+
+
+@dataclass
+class Fitted:
+    """A finished run."""
+
+    folder: Path
+    config: Config
+    result: dict[str, Any]
+    """As in ``result.json``: scores of every split, their mean and standard deviation."""
+    data: Dataset | None = field(default=None, repr=False)
+
+    @property
+    def dataset(self) -> Dataset:
+        """What the run was trained on, read when it is first asked for: predictions on a new graph need none of it."""
+        if self.data is None:
+            try:
+                self.data = self._same(load_data(self.config.data))
+            except DataError as error:
+                raise RunError(f"{self.folder}: what it was trained on cannot be read again ({error})") from None
+        return self.data
+
+    @property
+    def best_split(self) -> int:
+        """The split whose model did best on its validation items."""
+        sign = -1 if self.result["metric"] == "mae" else 1
+        return int(max(self.result["splits"], key=lambda split: sign * split["val"])["split"])
+
+    def model(self, split: int | None = None, dataset: Dataset | None = None) -> nn.Module:
+        """The trained model of a split (by default the best) at its best epoch, ready to score.
+
+        Args:
+            split: Which one.
+            dataset: Data with the same columns to take the sizes from; by default the training data.
+        """
+        path = self._weights(split)
+        model = build_model(self.config.model, dataset or self.dataset)
+        load_weights(model, load_tensors(path)[0], "", path)
+        return model.eval()
+
+    def predict(
+        self, dataset: Dataset | None = None, split: int | None = None, samples: int = 0, actions: bool = False
+    ) -> Prediction:
+        """Predict every item of a dataset; the same call gives the same result.
+
+        Args:
+            dataset: By default the training data.
+            split: Which split's model; by default the one that did best on its validation items.
+            samples: Draws of the actions for the spread; 0 is none.
+            actions: Whether to tell what the nodes did.
+        """
+        dataset = dataset or self.dataset
+        with seeded(self.seed(split), torch.device("cpu")):
+            return predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
+
+    def seed(self, split: int | None = None) -> int:
+        """The seed of a split (by default the best), with which it was trained and is predicted."""
+        return int(next(s["seed"] for s in self.result["splits"] if s["split"] == self._index(split)))
+
+    def _index(self, split: int | None) -> int:
+        trained = [result["split"] for result in self.result["splits"]]
+        if split is not None and split not in trained:
+            raise RunError(f"split: this run trained {', '.join(map(str, trained))}, got {split}")
+        return self.best_split if split is None else split
+
+    def _weights(self, split: int | None) -> Path:
+        return self.folder / f"split-{self._index(split)}" / "best.safetensors"
+
+    def _same(self, dataset: Dataset) -> Dataset:
+        """Refuse data that has changed: its columns would be scaled, and its items split, in another way."""
+        if load_tensors(self._weights(None))[1]["identity"]["data"] != fingerprint(dataset):
+            raise RunError(f"{self.folder}: the dataset has changed since this run; what it holds now is a new graph")
+        return dataset
+
+
+def precision(config: TrainConfig) -> AbstractContextManager[object]:
+    """The arithmetic that the scores of a run were taken with, but for double precision, which scores do not show."""
+    return torch.autocast("cpu", torch.bfloat16) if config.precision.endswith("mixed") else nullcontext()
+
+
+def check_draws(samples: int) -> None:
+    """One draw has no spread: 0 would claim that the actions do not matter."""
+    if samples < 0 or samples == 1:
+        raise ConfigError(f"samples: expected 0, or 2 and more for a spread, got {samples}")
+
+
+@torch.no_grad()
+def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: int, actions: bool) -> Prediction:
+    """Predict every item as training scores it, and the spread over ``samples`` draws of the actions."""
+    check_draws(samples)
+    items, kind = Items(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
+    spreads, codes = [], []
+    with precision(config):
+        value = predictions(kind, outputs(model, items, config)[0].float())
+        for batch in items.all() if cooperative(model) is not None else []:
+            inputs = (batch.x, batch.graph, batch.edge_attr)
+            if samples:
+                draws = torch.stack([predictions(kind, model(*inputs).float()) for _ in range(samples)])
+                spreads.append(draws.std(0))
+            if actions:
+                codes.append(model(*inputs, actions=config.actions, return_trace=True)[1].actions)
+    return Prediction(value, torch.cat(spreads) if spreads else None, torch.cat(codes, dim=1) if codes else None)
+
+
+def open_run(folder: str | Path, data: Any = None) -> Fitted:
+    """A run that was trained before.
+
+    Args:
+        folder: Of the run.
+        data: What it was trained on, if that came from memory; files and known datasets are found again.
+    """
+    folder = Path(folder)
+    config = run_config(folder)
+    if not (folder / "result.json").exists():
+        raise RunError(f"{folder}: this run is not finished; go on with cognn train --resume {folder}")
+    fitted = Fitted(folder, config, read_json(folder / "result.json"))
+    if data is not None:
+        fitted.data = fitted._same(_dataset(data, config))
+    return fitted
+
+
+def fit(
+    data: Any = None,
+    out: str | Path | None = None,
+    jobs: int = 1,
+    report: Report | None = None,
+    *,
+    recipe: str | Path | None = None,
+    resume: str | Path | None = None,
+    tensorboard: bool = False,
+    **options: Any,
+) -> Fitted:
+    """Train on a known dataset, your own files, or data in memory, with the options of ``cognn train``.
+
+    .. code-block:: python
+
+        fitted = cognn.fit("minesweeper-board", env="mean", action="sum", splits="0", epochs=100)
+        fitted = cognn.fit("nodes.csv", edges="edges.csv", target="label", directed=False)
+        fitted = cognn.fit(data, task="multiclass", random_splits=5, seed=1)  # data: of PyG
+        fitted.result["test"]["mean"]
+
+    Args:
+        data: A name (``cognn data list``), a path, a PyG ``Data``, a list of them or a dataset of PyG's, or a
+            :class:`~cognn.data.dataset.Dataset`; a recipe can name it too, and a resumed run knows its own.
+        out: Folder of the run; by default a new one among the temporary files.
+        jobs: Splits to train at once.
+        report: Told after every evaluation: split, metrics, best validation score and its epoch.
+        recipe: TOML file with options, or the name of a recipe that comes with cognn; options given here win.
+        resume: Go on with the run in this folder, with its own options.
+        tensorboard: Whether to write the curves for TensorBoard too.
+        options: Options of the data, the model and the training by their names.
+    """
+    if jobs < 1:
+        raise ConfigError(f"jobs: expected 1 or more, got {jobs}")
+    if resume is not None:
+        own = {"recipe": recipe, "out": out, "data": data if isinstance(data, str | Path) else None}
+        given = [*options, *(name for name, value in own.items() if value is not None)]
+        if given:
+            raise ConfigError(f"{given[0]}: a run goes on with its own; leave it out, or start a new run")
+        folder = Path(resume)
+        config = run_config(folder)
+        dataset = _dataset(data, config)
+    else:
+        config = make_config(None if recipe is None else load(recipe), **options)
+        if data is not None:
+            if options.get("dataset"):
+                raise ConfigError(f"dataset: {options['dataset']!r} besides the data itself; give one of them")
+            config.data.dataset = str(data) if isinstance(data, str | Path) else MEMORY
+        dataset = _dataset(data, config)
+        folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="cognn-"))
+    if config.data.dataset == MEMORY:
+        for name, count in (("jobs", jobs), ("devices", config.train.devices)):
+            if count > 1:
+                raise ConfigError(f"{name}: data from memory cannot be handed to other processes; use {name}=1")
+    if resume is None:
+        begin(config, folder, dataset)
+    try:
+        return Fitted(folder, config, train(folder, jobs, report, dataset, tensorboard), dataset)
+    except Interrupted:
+        raise Interrupted(f"stopped; go on with cognn.fit(resume={str(folder)!r})") from None
+
+
+def make_config(base: Config | None = None, /, **options: Any) -> Config:
+    """A config from flat options, each in the section that knows it; what is left out is as in ``base``."""
+    config = base or Config()
+    homes = {
+        f.name: section
+        for section, kind in (("data", DataConfig), ("model", ModelConfig), ("train", TrainConfig))
+        for f in fields(kind)
+    }
+    for name, value in options.items():
+        if name not in homes:
+            near = difflib.get_close_matches(name, homes, n=3, cutoff=0.5) or homes
+            raise ConfigError(f"{name}: unknown option; did you mean {' or '.join(near)}?")
+        if value is not None or name != "directed":
+            config = from_mapping({homes[name]: {name: _plain(name, value)}}, "fit", config)
+    config.check()
+    return config
+
+
+def _plain(name: str, value: Any) -> Any:
+    """An option as a recipe writes it, from what is natural in Python."""
+    if value is None and name in ("action", "norm", "residual", "encoding"):
+        return "none"
+    if name == "temperature" and type(value) in (int, float):
+        return str(value)
+    if name == "splits" and type(value) is int:
+        return str(value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):  # names of columns, numbers of splits
+        return ",".join(map(str, value))
+    return value
+
+
+def _dataset(data: Any, config: Config) -> Dataset:
+    if data is None or isinstance(data, str | Path):
+        return load_data(config.data)
+    return from_memory(data, config.data)

@@ -1,0 +1,171 @@
+"""Predictions for every node of a store, in bounded memory, that go on where they were stopped."""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from cognn.data.dataset import Task
+from cognn.data.store.store import Store, open_store
+from cognn.data.tables.schema import Schema
+from cognn.errors import DataError, RunError
+from cognn.inference import Pass, Scratch, infer
+from cognn.inference.layerwise import identity
+from cognn.run.fit import Fitted, Prediction, precision
+from cognn.run.predict import as_table
+from cognn.train.build import cooperative, predictions
+
+GIGABYTES = 4.0
+"""To work in, where nothing else is said."""
+ROWS = 1 << 18
+Report = Callable[[str, int, int], None]
+
+
+def write_store_predictions(
+    fitted: Fitted,
+    path: str,
+    out: Path,
+    split: int | None = None,
+    samples: int = 0,
+    actions: bool = False,
+    memory: int = int(GIGABYTES * 2**30),
+    report: Report | None = None,
+) -> int:
+    """Predict every node of a store as :func:`cognn.run.fit.predict` would, and write the same table.
+
+    States are kept in ``OUT.work`` until the table is written: the same call goes on where another was killed.
+    """
+    store = open_store(path)
+    store.verify(None if report is None else partial(report, "check"))
+    task, names = _meaning(fitted, store)
+    model = fitted.model(split, store.blank(task))
+    seed, config = fitted.seed(split), fitted.config.train
+    acts = cooperative(model) is not None
+    draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
+    options = {"actions": config.actions, "keep": actions, "seed": seed, "precision": config.precision, **draws}
+    begun = {"model": identity(model), "store": store.identity, "options": options}
+    scratch = Scratch(out.with_name(f"{out.name}.work"), begun)
+    keep = actions and acts
+    passes = []
+    # Where scores are means of draws, the actions that are told are those of one pass beside them, as in memory.
+    if not draws["score"] or keep:
+        passes.append(Pass(config.actions, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep))
+    for stream, (name, count) in enumerate(draws.items(), 1):
+        of: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
+        for draw in range(count):
+            sink = partial(_add, scratch, name, store.num_nodes, draw, of)
+            passes.append(Pass("sample", (seed, stream, draw), sink))
+    with precision(config):
+        infer(model, store, scratch, passes, memory, report)
+
+    def table(first: int, last: int) -> pl.DataFrame:
+        def rows(name: str) -> Tensor:
+            return torch.from_numpy(np.array(scratch.known(name)[first:last]))
+
+        value = rows(f"score-mean-{(draws['score'] - 1) % 2}" if draws["score"] else "out")
+        spread = None
+        if draws["spread"]:
+            squares = rows(f"spread-squares-{(draws['spread'] - 1) % 2}")
+            spread = (squares / (draws["spread"] - 1)).sqrt()
+        codes = rows("actions").long().T if keep else None
+        prediction = Prediction(predictions(task.kind, value), spread, codes)
+        return as_table(task.kind, names, store.ids(first, last), prediction)
+
+    _write_table(out, scratch.folder, store.num_nodes, table)
+    scratch.delete()
+    return store.num_nodes
+
+
+def _meaning(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
+    """What is predicted, and what the classes are called; a store that was read in another way is refused."""
+    path = fitted.folder / "schema.json"
+    if not path.exists():  # a run on a known dataset
+        task = store.task or fitted.dataset.task
+        return task, store.class_names or (fitted.data.class_names if fitted.data is not None else None)
+    schema = Schema.from_json(path.read_text(encoding="utf-8"))
+    found = store.schema
+    width = store.arrays["x"].shape[1]
+    if width != schema.num_features:
+        raise DataError(f"{store.path}: has {width} features, the run learned from {schema.num_features}")
+    if (found is None and schema.source == "tables") or (found and not _same(_columns(found), _columns(schema))):
+        raise DataError(
+            f"{store.path}: its columns were read in another way than those of the run; build it again with --like"
+            f" {fitted.folder}"
+        )
+    return schema.task, schema.class_names
+
+
+def _columns(schema: Schema) -> dict[str, Any]:
+    values = asdict(schema)
+    return {name: values[name] for name in ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories")}
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two documents are equal, numbers up to rounding."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+    return bool(one == other)
+
+
+def _write(scratch: Scratch, name: str, num_nodes: int, first: int, last: int, out: Tensor) -> None:
+    scratch.array(name, np.float32, (num_nodes, out.size(1)))[first:last] = out.numpy()
+
+
+def _add(
+    scratch: Scratch,
+    name: str,
+    num_nodes: int,
+    draw: int,
+    of: Callable[[Tensor], Tensor],
+    first: int,
+    last: int,
+    out: Tensor,
+) -> None:
+    """Mean and sum of squared deviations with one more draw (Welford), written beside those without it."""
+    value, before = of(out), (draw + 1) % 2
+    mean, squares = torch.zeros_like(value), torch.zeros_like(value)
+    if draw:
+        mean, squares = (
+            torch.from_numpy(np.array(scratch.known(f"{name}-{part}-{before}")[first:last])) for part in _MOMENTS
+        )
+    new = mean + (value - mean) / (draw + 1)
+    squares = squares + (value - mean) * (value - new)
+    for part, values in zip(_MOMENTS, (new, squares), strict=True):
+        _write(scratch, f"{name}-{part}-{draw % 2}", num_nodes, first, last, values)
+
+
+_MOMENTS = ("mean", "squares")
+
+
+def _write_table(out: Path, scratch: Path, num_rows: int, table: Callable[[int, int], pl.DataFrame]) -> None:
+    """Write the rows piece by piece, the file whole or not at all."""
+    pieces = [(first, min(first + ROWS, num_rows)) for first in range(0, num_rows, ROWS)]
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if out.suffix.lower() == ".csv":
+            with open(temporary, "wb") as file:
+                for first, last in pieces:
+                    table(first, last).write_csv(file, include_header=not first)
+        else:
+            parts = [scratch / f"rows-{number}.parquet" for number in range(len(pieces))]
+            for part, (first, last) in zip(parts, pieces, strict=True):
+                table(first, last).write_parquet(part)
+            pl.scan_parquet(parts).sink_parquet(temporary)
+        os.replace(temporary, out)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        temporary.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise RunError(f"{out}: could not be written ({reason}); make room and give the same command again") from None

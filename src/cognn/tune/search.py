@@ -1,0 +1,227 @@
+"""``cognn tune``: many trials of one dataset, chosen by their validation scores alone."""
+
+import json
+import math
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from cognn.config.options import Config
+from cognn.config.spaces import configure, distributions, search_space
+from cognn.config.tune_options import SEARCH, TuneOptions
+from cognn.data.dataset import Dataset, Split
+from cognn.data.load import load_data
+from cognn.errors import ConfigError, Diverged, Interrupted, RunError
+from cognn.files.json import read_json
+from cognn.parallel.workers import in_parallel, serve
+from cognn.run.train import parse_numbers
+from cognn.train.build import build_model
+from cognn.train.checkpoint import fingerprint
+from cognn.train.loop import Epoch, train_split
+from cognn.train.minibatches import check
+from cognn.tune.study import Plan, alone, claim, describe, joined, need_optuna, open_study, prepare, read_plan, resumed
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+
+LOOKS = 50  # a curve is looked at so many times: a look is a write to the store
+Told = Callable[[str], None]
+"""Told a line after every trial."""
+
+
+def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | None = None) -> dict[str, Any]:
+    """Run trials until the study has ``options.trials`` of them; the best ones, what mattered, and a recipe.
+
+    Args:
+        options: As on the command line.
+        report: Told a line after every trial.
+        dataset: Data from memory; by default what the options name.
+    """
+    need_optuna()
+    options.check()
+    if dataset is not None and options.workers > 1:
+        raise ConfigError("workers: data from memory cannot be handed to other processes; use workers=1")
+    if options.join:
+        before, options = joined(options)
+        dataset = load_data(before.config.data) if dataset is None else dataset
+        plan, name = replace(before, data=fingerprint(dataset)), f"{before.name}-{before.config.model.model}"
+        plan.check(before, f"study {options.study}", "--study")
+        folder = options.out or Path("runs") / f"{name}-tune-{platform.node()}"
+    elif options.resume is not None:
+        folder = options.resume
+        before, options = resumed(folder, options)
+        dataset = load_data(before.config.data) if dataset is None else dataset
+        plan = replace(before, data=fingerprint(dataset))
+    else:
+        config = options.config()
+        config = replace(config, data=replace(config.data, dataset=options.dataset or config.data.dataset))
+        dataset = load_data(config.data) if dataset is None else dataset
+        splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
+        given, preset = options.fixed()
+        fits = partial(refuse_unfit, dataset)
+        space, config = search_space(dataset.name, config, given, options.space, preset, fits)
+        config = replace(config, data=replace(config.data, dataset=config.data.dataset or dataset.name, splits=""))
+        task, folder = dataset.task, options.out or Path("runs") / f"{dataset.name}-{config.model.model}-tune"
+        plan = Plan(dataset.name, task.metric, task.higher_is_better, fingerprint(dataset), splits, space, config)
+    from cognn.tune.report import summarise
+
+    with alone(folder), open_study(folder, options, plan) as study:
+        options = options if options.join else prepare(study, plan, options)
+        if options.workers > 1:
+            _in_parallel(folder, study, options, report)
+        else:
+            _work(folder, study, plan, options, dataset, report)
+        return summarise(folder, study, plan)
+
+
+def hide_test(dataset: Dataset, index: int) -> Dataset:
+    """The dataset with no target but those of one split's train and validation items, and nothing to test on."""
+    split = dataset.splits[index]
+    y = torch.full_like(dataset.y, math.nan if dataset.y.is_floating_point() else -1)
+    for part in (split.train, split.val):
+        y[part] = dataset.y[part]
+    return replace(dataset, y=y, splits=[Split(split.train, split.val, split.test[:0])] * len(dataset.splits))
+
+
+def refuse_unfit(dataset: Dataset, config: Config) -> None:
+    """Refuse a config that no training on the dataset could have."""
+    check(config, dataset)
+    try:
+        with torch.device("meta"):  # the model's own checks, without its weights
+            build_model(config.model, dataset)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _work(
+    folder: Path, study: "Study", plan: Plan, options: TuneOptions, dataset: Dataset, report: Told | None = None
+) -> None:
+    """Train one trial after the other until the study has enough."""
+    space = distributions(plan.space)
+    while True:
+        try:
+            trial = claim(study, folder, options, space)
+            if trial is None:
+                return
+            _trial(folder, study, trial, plan, options, dataset)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        if report is not None:
+            report(describe(study, trial.number))
+
+
+def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, options: TuneOptions, dataset: Dataset) -> None:
+    from optuna import TrialPruned
+    from optuna.trial import TrialState
+
+    where, known = folder / "trials" / f"{trial.number:04d}", study.get_trials(deepcopy=False)
+    for other in known:
+        if other.number < trial.number and other.params == trial.params and other.state.is_finished():
+            trial.set_user_attr("same_as", other.user_attrs.get("same_as", other.number))  # training is repeatable
+            value = other.value if other.state == TrialState.COMPLETE else None
+            study.tell(trial, value, state=other.state)
+            return
+    try:
+        config = configure(plan.config, trial.params, f"trial {trial.number}")
+        refuse_unfit(dataset, config)
+    except ConfigError as error:  # each value is possible, but not all together: for the search to learn from
+        trial.set_user_attr("why", str(error))
+        study.tell(trial, state=TrialState.PRUNED)
+        return
+    warm_up, reported = round(options.prune_after * config.train.epochs), known[trial.number].intermediate_values
+    try:
+        value = _objective(trial, config, warm_up, set(reported), plan, dataset, where)
+    except TrialPruned:
+        study.tell(trial, state=TrialState.PRUNED)
+    except Diverged as error:  # a bad choice of options like any other, for the search to learn from
+        trial.set_user_attr("why", str(error))
+        study.tell(trial, state=TrialState.PRUNED)
+    except Interrupted:
+        raise
+    except Exception as error:
+        memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
+        trial.set_user_attr("why", "out of memory" if memory else str(error))
+        study.tell(trial, state=TrialState.FAIL)
+        if not memory:  # smaller trials may still do well; anything else is no fault of the options
+            raise
+    else:
+        if math.isfinite(value):
+            study.tell(trial, value)
+        else:
+            trial.set_user_attr("why", f"its validation score is {value}")
+            study.tell(trial, state=TrialState.FAIL)
+    for split in where.glob("split-*"):  # the recipe trains anew; curves and results stay
+        shutil.rmtree(split / "last", ignore_errors=True)
+        (split / "best.safetensors").unlink(missing_ok=True)
+
+
+def _objective(
+    trial: "Trial", config: Config, warm_up: int, reported: set[int], plan: Plan, dataset: Dataset, where: Path
+) -> float:
+    """Mean over the splits of the best validation score; no test target comes in here."""
+    from optuna import TrialPruned
+
+    bests = list[float]()
+    longest = max([config.train.epochs, *(v for v in plan.space.get("epochs", []) if isinstance(v, int))])
+    stride, every = max(1, longest // LOOKS), config.train.eval_every
+    for position, index in enumerate(plan.splits):
+        folder = where / f"split-{index}"
+        if (folder / "result.json").exists():
+            bests.append(float(read_json(folder / "result.json")["val"]))
+            continue
+
+        def watch(line: Epoch, best: float, _: int, step: int = position * longest) -> None:
+            if line.epoch // stride == (line.epoch - every) // stride or not math.isfinite(best):
+                return
+            step += line.epoch
+            if step not in reported:
+                trial.report(fmean([*bests, best]), step)
+            if step > warm_up and trial.should_prune():
+                raise TrialPruned
+
+        result = train_split(config, hide_test(dataset, index), index, folder, plan.data, watch)
+        bests.append(float(result["val"]))
+    return fmean(bests)
+
+
+def _in_parallel(folder: Path, study: "Study", options: TuneOptions, report: Told | None) -> None:
+    """Workers on one store."""
+    settings = json.dumps({name: getattr(options, name) for name in ("workers", "storage", "study", *SEARCH)})
+    told = {t.number for t in study.get_trials(deepcopy=False) if t.state.is_finished()}
+
+    def look() -> None:
+        for trial in study.get_trials(deepcopy=False):
+            if trial.state.is_finished() and trial.number not in told:
+                told.add(trial.number)
+                if report is not None:
+                    report(describe(study, trial.number))
+
+    workers = range(1, options.workers + 1)
+    in_parallel(
+        "cognn.tune.search", {f"worker {i}": (str(folder), str(i), settings) for i in workers}, len(workers), look
+    )
+
+
+def _one_worker(folder: str, worker: str, settings: str) -> None:
+    from filelock import FileLock
+
+    where = Path(folder)
+    plan, options = read_plan(where), TuneOptions(**json.loads(settings))
+    with FileLock(where / f".worker-{worker}.lock"):
+        dataset = load_data(plan.config.data)
+        if fingerprint(dataset) != plan.data:
+            raise RunError(f"{where}: the dataset has changed since this study began")
+        with open_study(where, options, plan, int(worker)) as study:
+            _work(where, study, plan, options, dataset)
+
+
+if __name__ == "__main__":
+    sys.exit(serve(_one_worker, sys.argv[1:]))

@@ -1,0 +1,171 @@
+import copy
+import gc
+import pickle
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+from cognn import CoGNN, Graph
+from cognn.core.graph import _prepared, as_graph
+from tests.conftest import Case, cases, dense, random_case
+
+
+def to_dense(graph: Graph) -> tuple[torch.Tensor, torch.Tensor]:
+    """The matrix that each direction stands for."""
+    n = graph.num_nodes
+    by_receiver, by_sender = torch.zeros(n, n), torch.zeros(n, n)
+    for v in range(n):
+        for j in range(graph.in_ptr[v], graph.in_ptr[v + 1]):
+            assert graph.in_receiver[j] == v
+            by_receiver[v, graph.in_sender[j]] += 1
+        for j in range(graph.out_ptr[v], graph.out_ptr[v + 1]):
+            slot = graph.out_slot[j]
+            assert graph.in_sender[slot] == v
+            assert graph.in_receiver[slot] == graph.out_receiver[j]
+            by_sender[graph.out_receiver[j], v] += 1
+    return by_receiver, by_sender
+
+
+@given(cases())
+def test_both_directions_are_the_graph(case: Case) -> None:
+    graph = Graph(case.edge_index, case.num_nodes)
+    expected = dense(case.edge_index, case.num_nodes, torch.float32)
+    for matrix in to_dense(graph):
+        assert torch.equal(matrix, expected)
+    assert torch.equal(graph.edge_index[0][graph.in_edge], graph.in_sender.long())
+    assert torch.equal(graph.edge_index[1][graph.in_edge], graph.in_receiver.long())
+    assert sorted(graph.out_slot.tolist()) == list(range(graph.num_edges))
+
+
+@given(cases())
+def test_loopless_drops_self_loops_and_keeps_edge_numbers(case: Case) -> None:
+    graph = Graph(case.edge_index, case.num_nodes).loopless
+    for matrix in to_dense(graph):
+        assert torch.equal(matrix, dense(case.edge_index, case.num_nodes, torch.float32, loops=False))
+    assert torch.equal(case.edge_index[0][graph.in_edge], graph.in_sender.long())
+    assert torch.equal(case.edge_index[1][graph.in_edge], graph.in_receiver.long())
+
+
+@given(cases(), cases(), cases())
+def test_cat_is_the_graph_of_shifted_edges(a: Case, b: Case, c: Case) -> None:
+    three = (a, b, c)
+    parts = [Graph(case.edge_index, case.num_nodes) for case in three]
+    joined = Graph.cat(parts)
+    shift, edges = 0, []
+    for case in three:
+        edges.append(case.edge_index + shift)
+        shift += case.num_nodes
+    fresh = Graph(torch.cat(edges, 1), shift)
+    for name in ("edge_index", "in_ptr", "in_sender", "in_receiver", "in_edge", "out_ptr", "out_receiver", "out_slot"):
+        assert torch.equal(getattr(joined, name), getattr(fresh, name)), name
+        assert torch.equal(getattr(joined.loopless, name), getattr(fresh.loopless, name)), name
+    assert joined.batch.tolist() == [i for i, case in enumerate(three) for _ in range(case.num_nodes)]
+    assert joined.num_graphs == 3
+
+
+def test_cat_of_batches_numbers_all_graphs() -> None:
+    one, two = Graph(torch.tensor([[0], [1]])), Graph(torch.tensor([[0, 1], [1, 2]]))
+    nested = Graph.cat([Graph.cat([one, two]), one, Graph.cat([two, two])])
+    assert nested.batch.tolist() == [0] * 2 + [1] * 3 + [2] * 2 + [3] * 3 + [4] * 3
+    assert nested.num_graphs == 5
+    with pytest.raises(ValueError, match="graphs: expected at least one"):
+        Graph.cat([])
+
+
+def test_unchanged_tensor_is_prepared_once_and_forgotten_with_it() -> None:
+    case = random_case(0)
+    first = as_graph(case.edge_index, 9)
+    assert as_graph(case.edge_index, 9) is first
+    assert as_graph(case.edge_index, 10) is not first
+    edge_index = case.edge_index.clone()
+    stale = as_graph(edge_index, 9)
+    edge_index[0, 0] = (edge_index[0, 0] + 1) % 8
+    fresh = as_graph(edge_index, 9)
+    assert fresh is not stale
+    assert fresh.edge_index[0, 0] == edge_index[0, 0]
+    before = len(_prepared)
+    del edge_index
+    gc.collect()
+    assert len(_prepared) == before - 1
+    with torch.inference_mode():
+        assert as_graph(torch.tensor([[0], [1]]), 2).num_edges == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8])
+def test_any_integer_type(dtype: torch.dtype) -> None:
+    assert Graph(torch.tensor([[0, 2], [1, 0]], dtype=dtype)).num_nodes == 3
+
+
+def test_empty_graphs_and_repr() -> None:
+    empty = Graph(torch.empty(2, 0, dtype=torch.long))
+    assert (empty.num_nodes, empty.num_edges) == (0, 0)
+    assert repr(Graph(torch.empty(2, 0, dtype=torch.long), 3)) == "Graph(num_nodes=3, num_edges=0)"
+    assert repr(Graph.cat([empty, empty])) == "Graph(num_nodes=0, num_edges=0, num_graphs=2)"
+
+
+def test_moves_between_devices() -> None:
+    graph = Graph.cat([Graph(torch.tensor([[0, 1, 1], [1, 0, 1]]))] * 2)
+    assert graph.to("cpu") is graph
+    moved = graph.to("meta")
+    assert moved.device.type == moved.batch.device.type == moved.loopless.in_ptr.device.type == "meta"
+    assert (moved.num_nodes, moved.num_graphs) == (4, 2)
+
+
+def test_a_graph_first_seen_while_scoring_serves_training_and_copies() -> None:
+    from cognn import CoGNN
+
+    case, net = random_case(1, dtype=torch.float32), CoGNN(5, 4, 2, 2)
+    with torch.inference_mode():
+        net(case.x, case.edge_index)
+    net(case.x, case.edge_index).sum().backward()
+    graph = Graph(case.edge_index, 9)
+    with torch.no_grad():
+        net(case.x, graph)
+    assert repr(copy.deepcopy(graph)) == repr(pickle.loads(pickle.dumps(graph))) == repr(graph)
+    case.edge_index.copy_(case.edge_index.flip(0))  # the graph is what it was when it was made
+    assert torch.equal(graph.edge_index[1][graph.in_edge], graph.in_receiver.long())
+    case.edge_index.data = case.edge_index.flip(0).clone()
+    assert torch.equal(as_graph(case.edge_index, 9).edge_index, case.edge_index)
+
+
+@given(cases(), st.data())
+def test_a_subgraph_is_the_graph_of_the_edges_that_stay(case: Case, data: st.DataObject) -> None:
+    n = case.edge_index.size(1)
+    keep = torch.tensor(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=torch.bool)
+    found, expected = (
+        Graph(case.edge_index, case.num_nodes).subgraph(keep),
+        Graph(case.edge_index[:, keep], case.num_nodes),
+    )
+    for a, b in ((found, expected), (found.loopless, expected.loopless)):
+        for name in (
+            "edge_index",
+            "in_ptr",
+            "in_sender",
+            "in_receiver",
+            "in_edge",
+            "out_ptr",
+            "out_receiver",
+            "out_slot",
+            "ones",
+        ):
+            assert torch.equal(getattr(a, name), getattr(b, name)), name
+
+
+def test_a_graph_does_not_hang_on_the_default_type() -> None:
+    torch.manual_seed(0)
+    x, edge_index = torch.randn(500, 4), torch.randint(500, (2, 12_000))
+    model = CoGNN(4, 8, 2, 2).eval()
+    expected = model(x, edge_index.clone(), actions="argmax")
+    torch.set_default_dtype(torch.float64)
+    try:
+        torch.testing.assert_close(model(x, edge_index, actions="argmax"), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_a_graph_in_pyg_data_moves_with_it() -> None:
+    data = Data(x=torch.ones(3, 1), graph=Graph(torch.tensor([[0, 1], [1, 2]]), 3))
+    assert data.to("meta", non_blocking=True).graph.device.type == "meta"

@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cognn.data.check.statistics import measure
+from cognn.data.published import heterophilous
+from cognn.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "edges", "features", "homophily", "split"),
+    [
+        ("minesweeper", 10000, 39402, 7, 0.68, (5000, 2500, 2500)),
+        ("tolokers", 11758, 519000, 10, 0.59, (5879, 2939, 2940)),
+        ("roman-empire-glove", 22662, 32927, 50, 0.05, (11331, 5665, 5666)),
+    ],
+)
+def test_published_statistics(mirror: Path, name, nodes, edges, features, homophily, split) -> None:
+    dataset = heterophilous.load(name)
+    stats = measure(dataset)
+    assert (stats.nodes, stats.edges, stats.directed_edges, stats.features) == (nodes, edges, 2 * edges, features)
+    assert round(stats.edge_homophily, 2) == homophily
+    assert stats.splits == [split] * 10
+    assert stats.unlabelled == 0
+    if name == "roman-empire-glove":
+        assert (dataset.task.kind, dataset.task.num_outputs, dataset.task.metric) == ("multiclass", 18, "accuracy")
+        assert dataset.y.dtype == torch.long
+    else:
+        assert (dataset.task.kind, dataset.task.num_outputs, dataset.task.metric) == ("binary", 1, "roc_auc")
+        assert dataset.y.dtype == torch.float32
+        assert set(dataset.y.tolist()) == {0.0, 1.0}
+
+
+def test_the_second_time_is_the_same(mirror: Path, cache: Path) -> None:
+    first = heterophilous.load("minesweeper")
+    assert (cache / "heterophilous" / "minesweeper" / "processed" / "data.pt").exists()
+    again = heterophilous.load("minesweeper")
+    assert torch.equal(first.x, again.x)
+    assert torch.equal(first.y, again.y)
+    assert torch.equal(first.graphs[0].edge_index, again.graphs[0].edge_index)
+    assert torch.equal(first.splits[9].test, again.splits[9].test)
+
+
+@pytest.mark.parametrize("name", ["questions", "roman-empire-glove"])
+def test_without_mirror_and_network(name: str, offline: None, cache: Path) -> None:
+    with pytest.raises(
+        DataError, match=rf"^dataset {name}: .*set COGNN_MIRROR to a folder .*{name.replace('-', '_')}/"
+    ):
+        heterophilous.load(name)
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", ["questions", "roman-empire-glove"])
+def test_a_damaged_file(name: str, cache: Path) -> None:
+    folder = name.replace("-", "_")
+    raw = cache / "heterophilous" / folder / "raw"
+    raw.mkdir(parents=True)
+    (raw / f"{folder}.npz").write_bytes(b"PK half an archive")
+    with pytest.raises(DataError, match=rf"dataset {name}: cannot read .*delete that folder"):
+        heterophilous.load(name)
+
+
+def test_a_pickle_in_the_archive_is_not_read(cache: Path) -> None:
+    raw = cache / "heterophilous" / heterophilous.GLOVE / "raw"
+    raw.mkdir(parents=True)
+    np.savez(raw / f"{heterophilous.GLOVE}.npz", node_features=np.array([{}, {}], dtype=object))
+    with pytest.raises(DataError, match="Object arrays cannot be loaded"):
+        heterophilous.load("roman-empire-glove")

@@ -1,0 +1,146 @@
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+
+from cognn.config.options import DataConfig
+from cognn.data.assemble import assemble
+from cognn.data.dataset import Split
+from cognn.data.readers.files import from_pyg, load_files, load_with_schema
+from cognn.errors import DataError
+from tests.data.own import arrays, refused, save
+
+
+def test_npz(tmp_path: Path) -> None:
+    config = save(tmp_path, edge_attr=np.arange(12) % 4)
+    data = load_files(config)
+    assert (data.task.kind, data.edge_categories, data.num_edges) == ("multiclass", (4,), 12)
+    assert torch.equal(data.x, torch.from_numpy(arrays()["x"]))
+    config.directed = False
+    assert load_files(config).num_edges == 24
+    masks = {f"{part}_masks": np.eye(12, dtype=bool)[[i, i + 3]] for i, part in enumerate(("train", "val", "test"))}
+    edges = arrays()["edge_index"].T
+    known = {"node_features": arrays()["x"], "node_labels": arrays()["y"], "edges": edges}
+    data = load_files(save(tmp_path, x=None, y=None, edge_index=None, **known, **masks))
+    assert [split.val.tolist() for split in data.splits] == [[1], [4]]
+    data = load_files(save(tmp_path, y=np.array([0, 1, -1] * 4), **{name[:-1]: mask.T for name, mask in masks.items()}))
+    assert data.task.kind == "binary"
+    assert data.y[2].isnan()
+    assert data.splits[0].test.tolist() == []
+
+
+def test_negative_amounts_are_no_missing_classes(tmp_path: Path) -> None:
+    y = np.arange(12) - 6
+    config = save(tmp_path, y=y)
+    config.task = "regression"
+    assert load_files(config).y.flatten().tolist() == y.tolist()
+    tensors = {name: torch.from_numpy(value) for name, value in arrays(y=y).items()}
+    assert from_pyg(Data(**tensors), task="regression").y.flatten().tolist() == y.tolist()
+    assert int((from_pyg(Data(**tensors)).y == -1).sum()) == 6
+
+
+def test_npz_graphs(tmp_path: Path) -> None:
+    batch = np.repeat([0, 2, 1], 4)
+    edges = np.array([[0, 1], [5, 4], [10, 11]]).T
+    data = load_files(save(tmp_path, batch=batch, edge_index=edges, y=np.array([0.5, 1.5, 2.5])))
+    assert (data.task.level, data.task.kind) == ("graph", "regression")
+    assert [graph.edge_index.tolist() for graph in data.graphs] == [[[0], [1]], [[2], [3]], [[1], [0]]]
+    assert torch.equal(data.x[4:8], torch.from_numpy(arrays()["x"][8:]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"edge_index": None}, ["'edge_index'", "'edges'", "neither"]),
+        ({"edges": np.zeros((3, 2), int)}, ["both"]),
+        ({"edge_index": np.full((2, 3), 12)}, ["edge_index", "12", "0 to 11"]),
+        ({"edge_index": np.full((2, 3), -1)}, ["-1"]),
+        ({"edge_index": np.zeros((3, 2), int)}, ["(3, 2)"]),
+        ({"edge_index": np.zeros((2, 3))}, ["integers"]),
+        ({"x": np.full((12, 2), np.nan)}, ["'x'[0, 0]", "nan"]),
+        ({"x": np.array(["a"] * 12)}, ["'x'", "numbers"]),
+        ({"x": np.array([None] * 12)}, ["no pickles"]),
+        ({"y": np.zeros(5, int)}, ["'y'", "(5,)", "12 nodes"]),
+        ({"y": None}, ["no 'y'"]),
+        ({"edge_attr": np.zeros(3)}, ["'edge_attr'", "12 edges"]),
+        ({"edge_attr": np.full(12, 5000)}, ["'edge_attr'", "5000", "amounts are floats"]),
+        ({"batch": np.full(12, 1)}, ["'batch'", "no node of graph 0"]),
+        ({"batch": np.repeat([0, 1], 6), "y": np.array([0, 1])}, ["edge 5", "two different graphs"]),
+        ({"train_mask": np.ones(12, bool)}, ["val_mask"]),
+        ({f"{part}_mask": np.ones(12, bool) for part in ("train", "val", "test")}, ["train and val share 12"]),
+    ],
+)
+def test_malformed_npz(tmp_path: Path, changes: dict, words: list[str]) -> None:
+    refused(save(tmp_path, **changes), "g.npz", *words)
+
+
+def test_graphml(tmp_path: Path) -> None:
+    graph = nx.relabel_nodes(nx.cycle_graph(12), str)
+    for i, node in enumerate(graph):
+        graph.nodes[node].update(weight=i / 2, kind="pq"[i % 2], good=bool(i % 3), label=f"c{i % 3}")
+    for i, (_, _, edge) in enumerate(graph.edges(data=True)):
+        edge["strength"] = i / 3
+    path = str(tmp_path / "g.graphml")
+    nx.write_graphml(graph, path)
+    data = load_files(DataConfig(dataset=path))
+    assert (data.task.kind, data.x.shape, data.num_edges, data.edge_dim) == ("multiclass", (12, 4), 24, 1)
+    nx.write_graphml(graph.to_directed(), path)
+    assert load_files(DataConfig(dataset=path)).num_edges == 24
+    with pytest.raises(DataError, match=r"its edges are directed, those that .* learned from are undirected"):
+        load_with_schema(data.schema, path)
+    Path(path).write_text('<!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>')
+    refused(DataConfig(dataset=path), "g.graphml", "document type")
+    Path(path).write_bytes('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE x><graphml/>'.encode("utf-16"))
+    refused(DataConfig(dataset=path), "document type")
+    Path(path).write_text("<a>" * 100 + "</a>" * 100)
+    refused(DataConfig(dataset=path), "nested")
+    Path(path).write_text("<graphml>")
+    refused(DataConfig(dataset=path), "GraphML")
+
+
+def test_pyg_nodes() -> None:
+    kept = arrays()
+    tensors = {name: torch.from_numpy(value) for name, value in kept.items()}
+    data = from_pyg(Data(**tensors), name="mine")
+    assert (data.name, data.task.kind, data.num_edges) == ("mine", "multiclass", 12)
+    masks = {f"{part}_mask": torch.arange(12) % 3 == i for i, part in enumerate(("train", "val", "test"))}
+    data = from_pyg(Data(**tensors, **masks))
+    assert data.splits[0].val.tolist() == [1, 4, 7, 10]
+    mine = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
+    assert from_pyg(Data(**tensors), splits=[mine]).splits == [mine]
+    bare = Data(edge_index=tensors["edge_index"], y=tensors["y"], num_nodes=12)
+    assert from_pyg(bare).x.tolist() == [[1]] * 12
+    with pytest.raises(DataError, match="edge_index"):
+        from_pyg(Data(x=tensors["x"], y=tensors["y"]))
+
+
+def test_pyg_graphs() -> None:
+    graphs = [
+        Data(x=torch.rand(n, 2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([[0.0, 1.0 * (n % 2)]]))
+        for n in range(2, 8)
+    ]
+    data = from_pyg(graphs)
+    assert (data.task.level, data.task.kind, data.y.shape) == ("graph", "multilabel", (6, 2))
+    assert [graph.num_nodes for graph in data.graphs] == list(range(2, 8))
+    assert torch.equal(from_pyg(Batch.from_data_list(graphs)).x, data.x)
+    assert from_pyg(graphs, task="regression").task.metric == "mae"
+    graphs[2].edge_index = torch.tensor([[0], [4]])
+    with pytest.raises(DataError, match=r"data\[2\]: an edge names node 4, it has 4 nodes"):
+        from_pyg(graphs)
+    with pytest.raises(DataError, match="list of them"):
+        from_pyg([1, 2])
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_edge_features_follow_their_edges_into_the_graphs(directed: bool) -> None:
+    ends = torch.tensor([[3, 0, 4, 1], [4, 1, 5, 2]])  # of the second graph first, as its nodes are
+    attr = (10.0 * ends[0] + ends[1]).unsqueeze(1)
+    graphs, found, order = assemble(ends.clone(), 6, directed, attr, torch.tensor([1, 1, 1, 0, 0, 0]), 2)
+    told = []
+    for number, graph in enumerate(graphs):
+        for pair in order[graph.edge_index + 3 * number].t().tolist():
+            told.append(10.0 * min(pair) + max(pair))
+    assert found.flatten().tolist() == told

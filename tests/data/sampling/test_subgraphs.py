@@ -1,0 +1,27 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cognn.core.graph import _TENSORS, Graph
+from cognn.data.sampling.subgraphs import Subgraphs
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), st.integers(1, 20))
+def test_a_cut_is_the_graph_that_its_edges_would_make(data, nodes: int) -> None:
+    ends = data.draw(st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=80))
+    graph = Graph(torch.tensor(ends, dtype=torch.long).view(-1, 2).t(), nodes)
+    subgraphs = Subgraphs(graph)
+    for _ in range(2):  # nothing of the one before is left
+        chosen = torch.tensor(sorted(data.draw(st.sets(st.integers(0, nodes - 1)))), dtype=torch.long)
+        cut, edges = subgraphs.induced(chosen)
+        inside = torch.isin(graph.edge_index, chosen).all(0)
+        assert sorted(edges.tolist()) == inside.nonzero().flatten().tolist()
+        assert torch.equal(chosen[cut.edge_index], graph.edge_index[:, edges])
+        fresh = Graph(cut.edge_index, len(chosen))
+        for one, other in ((cut, fresh), (cut.loopless, fresh.loopless)):
+            for name in _TENSORS:
+                assert torch.equal(getattr(one, name), getattr(other, name)), name
+                assert getattr(one, name).dtype == getattr(other, name).dtype, name
+        into = torch.isin(graph.edge_index[1], chosen)
+        assert sorted(subgraphs.senders(chosen).tolist()) == sorted(graph.edge_index[0, into].tolist())

@@ -1,0 +1,70 @@
+"""Every environment written down densely, straight from the design's table: what the layers are held against."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import leaky_relu
+
+from cognn import Gates
+from cognn.nn.layers import CooperativeLayer
+from tests.conftest import dense
+
+
+def edge_part(layer: CooperativeLayer, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor | None:
+    """The message of every edge, ``(E, d)``."""
+    if edge_attr is None:
+        return None
+    if edge_attr.is_floating_point():
+        return edge_attr @ layer.edges.weight
+    one_hot = [
+        torch.nn.functional.one_hot(c, n) for c, n in zip(edge_attr.t(), layer.edges.edge_categories, strict=True)
+    ]
+    return torch.cat(one_hot, 1).to(layer.edges.weight.dtype) @ layer.edges.weight
+
+
+def spread(edge_index: Tensor, value: Tensor, num_nodes: int) -> Tensor:
+    """``(N, d)`` sums of edge values at their receivers, by a dense incidence matrix."""
+    incidence = torch.nn.functional.one_hot(edge_index[1], num_nodes).to(value.dtype).t()
+    return incidence @ value
+
+
+def dense_forward(
+    name: str, layer: CooperativeLayer, x: Tensor, edge_index: Tensor, gates: Gates, edge_attr: Tensor | None = None
+) -> Tensor:
+    n, (listen, broadcast) = x.size(0), gates
+    if name in ("gcn", "gat"):
+        edge_attr = edge_attr if edge_attr is None else edge_attr[edge_index[0] != edge_index[1]]
+        edge_index = edge_index[:, edge_index[0] != edge_index[1]]
+    a = dense(edge_index, n, x.dtype)
+    gated = listen[:, None] * a * broadcast
+    message = edge_part(layer, edge_index, edge_attr)
+    sender, receiver = edge_index
+    edge_gate = (listen[receiver] * broadcast[sender])[:, None]
+    edges = 0 if message is None else spread(edge_index, edge_gate * message, n)
+    if name == "sum":
+        return layer.lin_self(x) + layer.lin_neighbor(gated @ x) + edges
+    if name == "mean":
+        count = (a @ broadcast).clamp(min=1)[:, None]
+        if layer.mean_over == "all":
+            count = a.sum(1).clamp(min=1)[:, None]
+        return layer.lin_self(x) + layer.lin_neighbor(gated @ x / count) + edges / count
+    if name == "gin":
+        return layer.lin_out(layer.lin_in((1 + layer.eps) * x + gated @ x + edges).relu())
+    if name == "gcn":
+        s = (1 + gated.sum(1)).rsqrt()
+        if message is not None:
+            edges = spread(edge_index, (s[receiver] * s[sender])[:, None] * edge_gate * message, n)
+        return layer.lin((s[:, None] * gated * s + (s * s).diag()) @ x) + layer.bias + edges
+    assert name == "gat"
+    h = layer.lin(x).view(n, layer.heads, -1)
+    outs = []
+    for i in range(layer.heads):
+        target, source = h[:, i] @ layer.att_target[i], h[:, i] @ layer.att_source[i]
+        width = layer.width
+        m = h[sender, i] + (0 if message is None else message[:, i * width : (i + 1) * width])
+        score, own = leaky_relu(target[receiver] + m @ layer.att_source[i], 0.2), leaky_relu(target + source, 0.2)
+        heard = edge_gate[:, 0] > 0
+        top = own.detach().scatter_reduce(0, receiver[heard], score.detach()[heard], "amax")
+        bounded = torch.where(heard, score, torch.minimum(score, top[receiver]))  # seen by the gradient of a gate only
+        score, own = bounded.exp()[:, None] * edge_gate, own.exp()[:, None]
+        outs.append((own * h[:, i] + spread(edge_index, score * m, n)) / (own + spread(edge_index, score, n)))
+    return torch.cat(outs, 1) + layer.bias

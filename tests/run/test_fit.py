@@ -1,0 +1,247 @@
+"""``cognn.fit`` does all that ``cognn train`` does, with data from memory too."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
+
+import cognn
+from cognn.data.dataset import Dataset
+from cognn.errors import ConfigError, DataError, Interrupted, RunError
+from cognn.run.evaluate import evaluate
+from cognn.run.fit import make_config
+from tests.toy_runs import make_dataset
+
+SMALL = {"hidden_channels": 4, "num_layers": 2, "epochs": 2}
+
+
+@pytest.fixture(autouse=True)
+def _runs_without_a_name_stay_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def ring(size: int, classes: int = 3, **more) -> Data:
+    """A ring whose nodes have a class each."""
+    nodes = torch.arange(size)
+    x = torch.randn(size, 3, generator=torch.Generator().manual_seed(size))
+    return Data(x=x, edge_index=torch.stack([nodes, (nodes + 1) % size]), y=nodes % classes, **more)
+
+
+class OneGraph(InMemoryDataset):
+    """What PyG's Planetoid is: a dataset of a single graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data, self.slices = self.collate([ring(12)])
+
+
+def test_options_of_the_data_reach_pyg_objects() -> None:
+    fitted = cognn.fit(ring(40, 2), task="multiclass", metric="average_precision", random_splits=3, splits=2, **SMALL)
+    task = fitted.dataset.task
+    assert (task.kind, task.num_outputs, task.metric) == ("multiclass", 2, "average_precision")
+    assert len(fitted.dataset.splits) == 3
+    assert [split["split"] for split in fitted.result["splits"]] == [2]
+    other = cognn.fit(ring(20, 2), data_seed=1, **SMALL).dataset.splits[0]
+    assert not torch.equal(other.train, cognn.fit(ring(20, 2), **SMALL).dataset.splits[0].train)
+    masks = {f"{part}_mask": torch.arange(20) % 3 == i for i, part in enumerate(("train", "val", "test"))}
+    assert torch.equal(cognn.fit(ring(20, **masks), **SMALL).dataset.splits[0].val, torch.arange(1, 20, 3))
+
+
+@pytest.mark.parametrize("make", [lambda: [ring(5), ring(7)], lambda: Batch.from_data_list([ring(5), ring(7)])])
+def test_labels_of_nodes_in_several_graphs_are_one_task_on_nodes(make) -> None:
+    dataset = cognn.fit(make(), **SMALL).dataset
+    assert (dataset.task.level, dataset.num_items, len(dataset.graphs)) == ("node", 12, 1)
+    assert torch.equal(dataset.graphs[0].edge_index[:, 5:], ring(7).edge_index + 5)
+    masks = {f"{part}_mask": torch.arange(6) % 3 == i for i, part in enumerate(("train", "val", "test"))}
+    split = cognn.fit([ring(6, **masks), ring(6, **masks)], **SMALL).dataset.splits[0]
+    assert split.val.tolist() == [1, 4, 7, 10]
+
+
+def test_datasets_of_pyg_and_of_ours() -> None:
+    dataset = cognn.fit(OneGraph(), **SMALL).dataset
+    assert (dataset.task.level, dataset.num_items) == ("node", 12)
+    own = make_dataset("graph", "binary")
+    fitted = cognn.fit(own, splits=[0, 1], **SMALL)
+    assert fitted.dataset is own
+    assert len(fitted.result["splits"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edges": "edges.csv"}, "edges: means nothing for PyG data"),
+        ({"directed": False}, "directed: means nothing for PyG data"),
+        ({"dataset": "cora"}, "dataset: 'cora' besides the data itself"),
+        ({"jobs": 2}, "jobs: data from memory cannot be handed to other processes"),
+        ({"devices": 2}, "devices: data from memory cannot be handed to other processes"),
+        ({"jobs": 0}, "jobs: expected 1 or more, got 0"),
+        ({"epochs": "5"}, "fit: train.epochs: expected int, got '5'"),
+        ({"norm": "loud"}, "model.norm: expected one of layer"),
+        ({"env": torch.nn.Linear}, "model.env: expected str"),
+        ({"hidden": 5}, "hidden: unknown option; did you mean hidden_channels"),
+        ({"resume": "run", "epochs": 5}, "epochs: a run goes on with its own"),
+        ({"resume": "run", "out": "other"}, "out: a run goes on with its own"),
+        ({"lr": 0.0}, "lr: expected a number above 0"),
+    ],
+)
+def test_contradictions_are_one_line(options: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        cognn.fit(ring(9), **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "dataset: missing"),
+        ([], "got an empty list"),
+        ([1, 2], "got int"),
+        (HeteroData(), "got HeteroData"),
+        (torch.zeros(3), "got Tensor"),
+        (5, "got int"),
+        (
+            [ring(5), ring(5).update({"edge_index": torch.tensor([[0], [7]])})],
+            r"data\[1\]: an edge names node 7, it has 5",
+        ),
+        ([ring(5), ring(5).update({"edge_index": torch.zeros(2, 3)})], r"data\[1\]: edge_index holds float32"),
+        ([ring(5), Data(x=torch.ones(4, 2), edge_index=torch.zeros(2, 0).long(), y=torch.ones(4))], "x has shape"),
+        ([ring(5), Data(edge_index=torch.zeros(2, 0).long(), y=torch.ones(4), num_nodes=4)], r"data\[1\]: has no x"),
+        ("atlantis", "dataset 'atlantis' is not known"),
+    ],
+)
+def test_what_is_no_data_is_one_line(data, message: str) -> None:
+    with pytest.raises((ConfigError, DataError), match=message) as caught:
+        cognn.fit(data, **SMALL)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dataset_brings_its_task_along() -> None:
+    with pytest.raises(ConfigError, match="task: means nothing for a Dataset"):
+        cognn.fit(make_dataset("node", "binary"), task="regression")
+
+
+def test_options_as_python_says_them() -> None:
+    config = make_config(
+        temperature=0.5, action=None, norm=None, splits=range(3), target=["a", "b"], edges=Path("e.csv")
+    )
+    assert (config.model.temperature, config.model.action, config.model.norm) == ("0.5", "none", "none")
+    assert (config.data.splits, config.data.target, config.data.edges) == ("0,1,2", "a,b", "e.csv")
+    assert make_config(directed=None).data.directed is None
+
+
+def test_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text('[data]\ndataset = "cycles"\n[model]\nhidden_channels = 4\n[train]\nepochs = 9\n')
+    fitted = cognn.fit(recipe=path, out=tmp_path / "run", epochs=2)
+    assert (fitted.dataset.name, fitted.config.model.hidden_channels, fitted.config.train.epochs) == ("cycles", 4, 2)
+    assert cognn.fit(ring(9), recipe=path, epochs=2).dataset.name == "data"
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    def stop(split: int, *_) -> None:
+        if split == 1:
+            raise Interrupted
+
+    data, folder = ring(20), tmp_path / "run"
+    with pytest.raises(Interrupted, match=r"cognn.fit\(resume="):
+        cognn.fit(data, out=folder, report=stop, random_splits=2, **SMALL)
+    with pytest.raises(RunError, match="not finished"):
+        cognn.open_run(folder)
+    with pytest.raises(RunError, match="data in memory"):
+        cognn.fit(resume=folder)
+    fitted = cognn.fit(data, resume=folder)
+    whole = cognn.fit(data, random_splits=2, **SMALL)
+    for kind in ("train", "val", "test"):
+        assert fitted.result[kind] == whole.result[kind]
+
+
+def test_a_run_is_opened_with_the_data_it_learned_from(tmp_path: Path) -> None:
+    data = make_dataset("node", "multiclass")
+    fitted = cognn.fit(data, out=tmp_path / "run", splits="0", **SMALL)
+    again = cognn.open_run(tmp_path / "run", data)
+    assert torch.equal(again.predict().value, fitted.predict().value)
+    assert evaluate(again)["test"] == fitted.result["test"]
+    data.x[0] += 1
+    with pytest.raises(RunError, match="the dataset has changed"):
+        cognn.open_run(tmp_path / "run", data)
+    with pytest.raises(RunError, match="data in memory"):
+        _ = cognn.open_run(tmp_path / "run").dataset
+    with pytest.raises(RunError, match="this run trained 0, got 1"):
+        fitted.predict(split=1)
+    with pytest.raises(ConfigError, match="samples: expected 0, or 2 and more"):
+        fitted.predict(samples=-1)
+
+
+def test_predictions_are_what_the_run_is_scored_by_and_repeat() -> None:
+    data: Dataset = make_dataset("node", "multiclass")
+    state = torch.get_rng_state()
+    fitted = cognn.fit(data, splits="0", actions="sample", samples=4, **SMALL)
+    before = torch.get_rng_state()
+    one, two = fitted.predict(samples=5, actions=True), fitted.predict(samples=5, actions=True)
+    assert torch.equal(torch.get_rng_state(), before)  # nobody else's draws are disturbed
+    torch.set_rng_state(state)
+    assert torch.equal(one.value, two.value)
+    assert one.spread is not None
+    assert torch.equal(one.spread, two.spread)
+    assert one.actions is not None
+    assert one.actions.shape == (2, 60)
+    test = data.splits[0].test
+    assert float((one.value[test].argmax(-1) == data.y[test]).double().mean()) == pytest.approx(
+        evaluate(fitted)["test"]["mean"]
+    )
+    plain = cognn.fit(data, splits="0", model="gcn", **SMALL).predict(samples=5, actions=True)
+    assert (plain.spread, plain.actions) == (None, None)
+
+
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])
+def test_scores_again_are_the_scores_of_training(precision: str, level: str) -> None:
+    fitted = cognn.fit(make_dataset(level, "binary"), precision=precision, splits="0", **SMALL)
+    again = evaluate(fitted)
+    for part in ("train", "val", "test"):
+        assert again[part]["mean"] == pytest.approx(fitted.result[part]["mean"], abs=1e-9)
+    assert fitted.predict(samples=2).value.dtype == torch.float32
+
+
+def test_validation_items_that_can_choose_no_epoch_are_refused(tmp_path: Path) -> None:
+    place, labels = torch.arange(20), torch.arange(20) % 2
+    masks = {"train_mask": place < 10, "val_mask": (place >= 10) & (labels == 0), "test_mask": place >= 18}
+    graph = ring(20, 2, **masks)
+    with pytest.raises(ConfigError, match="splits: roc_auc of the 5 validation items of split 0 is not defined"):
+        cognn.fit(graph, out=tmp_path / "run", **SMALL)
+    assert not (tmp_path / "run").exists()
+    assert cognn.fit(graph, metric="accuracy", **SMALL).result["val"]["mean"] >= 0
+
+
+def test_weights_of_edges_are_not_dropped_in_silence() -> None:
+    graph = ring(20)
+    graph.edge_weight = torch.ones(graph.edge_index.size(1))
+    with pytest.raises(DataError, match="data: edge_weight is not used; make it a feature"):
+        cognn.fit(graph, **SMALL)
+
+
+def test_whole_numbers_as_features_are_not_guessed() -> None:
+    graph = ring(20)
+    graph.x = torch.arange(20).view(-1, 1)
+    with pytest.raises(DataError, match=r"data: x holds whole numbers, 0 to 19; if they are amounts give x.float\(\)"):
+        cognn.fit(graph, **SMALL)
+    graph.x = graph.x % 2
+    assert cognn.fit(graph, **SMALL).dataset.x.unique().tolist() == [0, 1]
+
+
+def test_the_spread_is_the_standard_deviation_over_draws() -> None:
+    data = make_dataset("node", "multiclass")
+    fitted = cognn.fit(data, splits="0", **SMALL)
+    found = fitted.predict(samples=5).spread
+    torch.manual_seed(fitted.seed(0))
+    with torch.no_grad():  # as `predict` does it: the seed, the model, the draws
+        model = fitted.model(0)
+        draws = torch.stack([model(data.x, data.graphs[0]).softmax(-1) for _ in range(5)])
+    assert found.max() > 0
+    torch.testing.assert_close(found, draws.std(0))
+
+
+@pytest.mark.parametrize(("metric", "best"), [("accuracy", 1), ("mae", 0)])
+def test_the_best_split_is_that_of_the_best_validation_score(metric: str, best: int, tmp_path) -> None:
+    splits = [{"split": i, "val": val, "seed": i} for i, val in enumerate((0.2, 0.9, 0.5))]
+    assert cognn.Fitted(tmp_path, None, {"metric": metric, "splits": splits}).best_split == best
