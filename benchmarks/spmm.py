@@ -1,4 +1,4 @@
-"""``cognn.core.ops.neighbor_sum`` against the other ways to compute ``A @ x`` that a user has, at several widths.
+"""``cognn.core.ops.heard`` against the other ways to compute ``A @ x`` that a user has, at several widths.
 
 Rivals: ``torch.sparse.mm`` on a CSR tensor with 64-bit and with 32-bit indices, PyG's ``EdgeIndex.matmul`` (sorted,
 known to be undirected, cache filled), and gather/scatter (``index_add_``).  The ratio is the time of the fastest rival
@@ -19,7 +19,7 @@ from torch_geometric import EdgeIndex
 
 from benchmarks.common import grid, race, small_graphs, tolokers_like
 from cognn import Graph
-from cognn.core.ops import neighbor_sum
+from cognn.core.ops import heard
 
 WIDTHS = (1, 4, 16, 64, 256)
 NOISE = 0.97
@@ -38,7 +38,7 @@ def products(edge_index: Tensor, num_nodes: int) -> dict[str, Callable[[Tensor],
     pyg = EdgeIndex(edge_index, sparse_size=(num_nodes, num_nodes), sort_order="row", is_undirected=True)
     pyg.validate().fill_cache_()
     return {
-        "ours": lambda x: neighbor_sum(graph, x),
+        "ours": lambda x: heard(graph, x),
         "csr64": lambda x: torch.sparse.mm(csr64, x),
         "csr32": lambda x: torch.sparse.mm(csr32, x),
         "EdgeIndex": lambda x: pyg.matmul(x),

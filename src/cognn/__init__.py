@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cognn.core.graph import Graph
-    from cognn.nn.actions import Action, Gates, broadcasts, listens
+    from cognn.nn.actions import Action, broadcasts, listens
+    from cognn.nn.hearing import Gates
     from cognn.nn.model import ActionNetwork, CoGNN, Samples
     from cognn.nn.trace import Trace
     from cognn.run.fit import Fitted, fit, open_run
@@ -27,7 +28,8 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "cognn.nn.actions": ("Action", "Gates", "broadcasts", "listens"),
+    "cognn.nn.actions": ("Action", "broadcasts", "listens"),
+    "cognn.nn.hearing": ("Gates",),
     "cognn.core.graph": ("Graph",),
     "cognn.nn.model": ("ActionNetwork", "CoGNN", "Samples"),
     "cognn.nn.trace": ("Trace",),

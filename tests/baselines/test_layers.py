@@ -9,7 +9,8 @@ from torch_geometric.nn import GATConv, GCN2Conv, GCNConv, GINConv, SAGEConv, Tr
 from torch_geometric.utils import add_remaining_self_loops, remove_self_loops
 
 from cognn import Graph
-from cognn.baselines.layers import _edge_dot
+from cognn.core.ops import edge_dot
+from cognn.nn.hearing import Hearing
 from tests.baselines.test_models import ATTENDING, OWN, build
 from tests.conftest import Case, cases, random_case
 
@@ -35,7 +36,7 @@ def twin_of(name: str, block: nn.Module, heads: int) -> nn.Module:
         twin.att_dst = nn.Parameter(layer.att_target.detach().unsqueeze(0))
         twin.att_src = nn.Parameter(layer.att_source.detach().unsqueeze(0))
     elif name in ("gt", "gt-sep"):
-        twin = TransformerConv(8, width, heads=heads, root_weight=False, edge_dim=layer.edges and layer.edges.edge_dim)
+        twin = TransformerConv(8, width, heads=heads, root_weight=False, edge_dim=layer.edges and layer.edges.spec.dim)
         twin.lin_query, twin.lin_value, twin.lin_key.weight = layer.lin_query, layer.lin_value, layer.lin_key.weight
         nn.init.zeros_(twin.lin_key.bias)
         if layer.edges is not None:
@@ -61,7 +62,7 @@ def test_layers_equal_pyg_in_value_and_gradient(name: str, dtype: torch.dtype, c
     edge_index, _ = with_own_loops(name, case.edge_index, case.num_nodes)
     x = case.x.to(dtype).requires_grad_()
     weight = torch.randn(case.num_nodes, 8, dtype=dtype)
-    got, want = block.layer(x, Graph(case.edge_index, case.num_nodes)), twin(x, edge_index)
+    got, want = block.layer(x, Hearing(Graph(case.edge_index, case.num_nodes))), twin(x, edge_index)
     close = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
     torch.testing.assert_close(got, want, **close)
     grads = (torch.autograd.grad((out * weight).sum(), x)[0] for out in (got, want))
@@ -75,7 +76,7 @@ def test_gcnii_equals_pyg(case: Case, depth: int, alpha: float, theta: float) ->
     twin.weight1 = nn.Parameter(block.lin.weight.detach().t())
     first = torch.randn_like(case.x)
     want = twin(case.x, first, case.edge_index).relu()
-    torch.testing.assert_close(block(case.x, Graph(case.edge_index, case.num_nodes), None, first), want)
+    torch.testing.assert_close(block(case.x, Hearing(Graph(case.edge_index, case.num_nodes)), first), want)
 
 
 @given(case=cases())
@@ -83,15 +84,15 @@ def test_dot_product_of_an_edge_and_its_gradient(case: Case) -> None:
     graph = Graph(case.edge_index, case.num_nodes)
     left, right = (torch.randn_like(case.x).requires_grad_() for _ in range(2))
     expected = (left[graph.in_receiver.long()] * right[graph.in_sender.long()]).sum(-1)
-    torch.testing.assert_close(_edge_dot(graph, left, right), expected)
-    assert torch.autograd.gradcheck(lambda a, b: _edge_dot(graph, a, b), (left, right))
+    torch.testing.assert_close(edge_dot(graph, left, right), expected)
+    assert torch.autograd.gradcheck(lambda a, b: edge_dot(graph, a, b), (left, right))
 
 
 def test_large_scores_stay_finite() -> None:
     case = random_case(4)
     for name in ATTENDING:
         x = (1e4 * torch.randn(9, 8, dtype=torch.float64)).requires_grad_()
-        out = build(name).blocks[0].layer(x, Graph(case.edge_index, 9))
+        out = build(name).blocks[0].layer(x, Hearing(Graph(case.edge_index, 9)))
         out.sum().backward()
         assert out.isfinite().all()
         assert x.grad.isfinite().all()
@@ -107,7 +108,7 @@ def test_edge_features_equal_pyg(name: str, case: Case, heads: int) -> None:
     block = build(name, edges={"edge_dim": 2}, heads=heads).blocks[0]
     twin = twin_of(name, block, heads).double()
     edge_index, twin_attr = with_own_loops(name, case.edge_index, case.num_nodes, attr)
-    got = block.layer(case.x, Graph(case.edge_index, case.num_nodes), None, attr)
+    got = block.layer(case.x, Hearing(Graph(case.edge_index, case.num_nodes), None, attr))
     torch.testing.assert_close(got, twin(case.x, edge_index, twin_attr))
 
 
@@ -147,5 +148,5 @@ def test_dot_products_of_edges_can_be_differentiated_twice(dtype: torch.dtype) -
         return torch.autograd.grad(sum(grad.pow(2).sum() for grad in first), (left, right))
 
     plain = (left[graph.in_receiver.long()] * right[graph.in_sender.long()]).sum(-1)
-    for ours, expected in zip(curvature(_edge_dot(graph, left, right)), curvature(plain), strict=True):
+    for ours, expected in zip(curvature(edge_dot(graph, left, right)), curvature(plain), strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-3)

@@ -8,11 +8,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.explain import Explainer, GNNExplainer
 
-from cognn import CoGNN, Gates, Graph
+from cognn import CoGNN, Graph
 from cognn.baselines.layers import DotAttention, NeighborGAT, Propagation
 from cognn.baselines.models import BASELINES, Baseline, make_baseline
 from cognn.config.options import ModelConfig
-from tests.conftest import Case, cases, dense, random_case
+from cognn.nn.actions import JOINT
+from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.hearing import Hearing
+from tests.conftest import Case, cases, dense, induced, random_case
 
 NAMES = list(BASELINES)
 OWN = [name for name in NAMES if name not in ("sumgnn", "meangnn")]
@@ -22,7 +25,18 @@ SMALL = ModelConfig(hidden_channels=8, num_layers=2)
 
 def build(name: str, dtype=torch.float64, level: str = "node", edges: dict | None = None, **options) -> nn.Module:
     torch.manual_seed(0)
-    return make_baseline(name, 5, 3, replace(SMALL, **options), level, **(edges or {})).to(dtype).eval()
+    return (
+        make_baseline(
+            name,
+            5,
+            3,
+            replace(SMALL, **options),
+            level,
+            EdgeSpec.of(**{"edge_dim": None, "edge_categories": None} | (edges or {})),
+        )
+        .to(dtype)
+        .eval()
+    )
 
 
 def one_batch(num_nodes: int) -> Tensor:
@@ -124,10 +138,10 @@ def test_the_frame_written_out(name: str) -> None:
     for block in net.blocks:
         own = block.norm(h)
         if name == "gcnii":
-            h = (0.9 * block.layer(own, graph) + 0.1 * first) @ mixed(block).t()
+            h = (0.9 * block.layer(own, Hearing(graph)) + 0.1 * first) @ mixed(block).t()
             h = h.relu()
             continue
-        out = own if block.layer is None else block.layer(own, graph)
+        out = own if block.layer is None else block.layer(own, Hearing(graph))
         h = h + block.update(torch.cat([own, out], -1) if block.separate else out)
     expected = net.decoder[1](net.decoder[0](net.norm(h)).relu())
     torch.testing.assert_close(net(case.x, case.edge_index), expected)
@@ -147,7 +161,7 @@ def test_sage_is_a_feed_forward_network_of_own_and_mean_neighbour_states() -> No
     mean = matrix @ h / matrix.sum(1, keepdim=True).clamp(min=1)
     weight = torch.cat([block.layer.lin_self.weight, block.layer.lin_neighbor.weight], 1)
     expected = block.update(torch.cat([h, mean], 1) @ weight.t() + block.layer.lin_self.bias)
-    torch.testing.assert_close(block.update(block.layer(h, Graph(case.edge_index, 9))), expected)
+    torch.testing.assert_close(block.update(block.layer(h, Hearing(Graph(case.edge_index, 9)))), expected)
     assert [type(part).__name__ for part in block.update] == ["Dropout", "GELU", "Linear", "Dropout"]
 
 
@@ -221,11 +235,18 @@ def test_other_mistakes_are_said_as_a_cognn_says_them() -> None:
         net(case.x, case.edge_index, batch=one_batch(9))
     with pytest.raises(ValueError, match="batch: missing for pool='mean'"):
         build("gat", level="graph")(case.x, case.edge_index)
-    for layer in (NeighborGAT(5, 4), DotAttention(5, 4), Propagation(5, 5)):
-        with pytest.raises(ValueError, match="knows no actions"):
-            layer(case.x, Graph(case.edge_index, 9), Gates(torch.ones(9), torch.ones(9)))
     with pytest.raises(ValueError, match="heads: expected a divisor of out_channels=4, got 3"):
         DotAttention(5, 4, heads=3)
+
+
+@given(cases(layers=1))
+def test_layers_of_the_baselines_obey_actions_too(case: Case) -> None:
+    torch.manual_seed(0)
+    graph, kept = Graph(case.edge_index, case.num_nodes), induced(case.edge_index, case.actions[0])
+    left, gates = Graph(case.edge_index[:, kept], case.num_nodes), JOINT.force(case.actions[0], torch.float64).gates
+    for layer in (NeighborGAT(5, 4), DotAttention(5, 4), Propagation(5, 5)):
+        layer = layer.double()
+        torch.testing.assert_close(layer(case.x, Hearing(graph, gates)), layer(case.x, Hearing(left)))
 
 
 # Around it ------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@ import torch
 from scipy.stats import chisquare
 
 from cognn import Action, broadcasts, listens
-from cognn.nn.actions import StraightThrough, decide, force, gumbel, probabilities
+from cognn.nn.actions import JOINT, SPACES, StraightThrough, gumbel
 
+FACTORED = SPACES["factored"]
 S, L, B, ISOLATE = Action
 
 
@@ -26,7 +27,7 @@ def test_joint_frequencies_match_probabilities_at_any_temperature(inverse_temper
     torch.manual_seed(0)
     p = torch.tensor([0.5, 0.3, 0.15, 0.05])
     n = 200_000
-    actions = decide(joint(p).expand(n, 4), inverse_temperature).actions
+    actions = JOINT.decide(joint(p).expand(n, 4), inverse_temperature).actions
     assert chisquare(torch.bincount(actions, minlength=4), n * p.double() / p.double().sum()).pvalue > 0.01
 
 
@@ -34,9 +35,9 @@ def test_factored_frequencies_match_the_product() -> None:
     torch.manual_seed(0)
     n = 200_000
     logits = torch.tensor([[0.7, 0.3], [0.2, 0.8]]).log().expand(n, 2, 2)
-    decision = decide(logits, 1.0)
+    decision = FACTORED.decide(logits, 1.0)
     expected = torch.tensor([0.7 * 0.2, 0.7 * 0.8, 0.3 * 0.2, 0.3 * 0.8])
-    torch.testing.assert_close(probabilities(logits)[0], expected)
+    torch.testing.assert_close(FACTORED.probabilities(logits)[0], expected)
     observed = torch.bincount(decision.actions, minlength=4)
     assert chisquare(observed, n * expected.double() / expected.double().sum()).pvalue > 0.01
     assert torch.equal(decision.gates.listen.bool(), listens(decision.actions))
@@ -46,7 +47,7 @@ def test_factored_frequencies_match_the_product() -> None:
 def test_rare_actions_are_drawn_as_rarely_as_they_should() -> None:
     torch.manual_seed(0)
     n, rare = 4_000_000, 1e-5
-    actions = decide(joint(torch.tensor([1 - rare, rare, 0.0, 0.0])).expand(n, 4), 1.0).actions
+    actions = JOINT.decide(joint(torch.tensor([1 - rare, rare, 0.0, 0.0])).expand(n, 4), 1.0).actions
     counts = torch.bincount(actions, minlength=4)
     assert 15 <= counts[1] <= 70  # 40 expected
     assert counts[2] == counts[3] == 0
@@ -57,11 +58,11 @@ def test_half_precision_draws_as_rarely_too(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     p = torch.tensor([0.9, 0.06, 0.039, 0.001])
     logits = p.log().to(dtype)
-    counts = torch.bincount(decide(logits.expand(500_000, 4), 1.0).actions, minlength=4)
+    counts = torch.bincount(JOINT.decide(logits.expand(500_000, 4), 1.0).actions, minlength=4)
     assert chisquare(counts, 500_000 * logits.double().softmax(-1)).pvalue > 0.01
     rare = torch.tensor([0.0, -15, -15, -15], dtype=dtype).expand(1_000_000, 4)
-    assert (decide(rare, 1.0).actions != 0).sum() < 10  # 0.9 expected
-    assert decide(rare, 1.0).gates.listen.dtype == dtype
+    assert (JOINT.decide(rare, 1.0).actions != 0).sum() < 10  # 0.9 expected
+    assert JOINT.decide(rare, 1.0).gates.listen.dtype == dtype
 
 
 def test_gumbel_has_the_right_moments() -> None:
@@ -97,7 +98,7 @@ def test_extreme_logits_and_temperatures_stay_finite(mode, size: float, inverse:
     torch.manual_seed(0)
     logits = (size * torch.randn(shape).sign()).requires_grad_()
     inverse_temperature = torch.full((4,), inverse, requires_grad=True)
-    gates = decide(logits, inverse_temperature, mode).gates
+    gates = (JOINT if len(shape) == 2 else FACTORED).decide(logits, inverse_temperature, mode).gates
     (gates.listen.sum() + gates.broadcast.pow(2).sum()).backward()
     assert all(gate.isfinite().all() for gate in gates)
     assert logits.grad.isfinite().all()
@@ -106,21 +107,21 @@ def test_extreme_logits_and_temperatures_stay_finite(mode, size: float, inverse:
 
 def test_argmax_expected_and_forced() -> None:
     logits = torch.tensor([[0.0, 3.0, 1.0, 2.0], [5.0, 0.0, 0.0, 0.0]])
-    decision = decide(logits, 1.0, "argmax")
+    decision = JOINT.decide(logits, 1.0, "argmax")
     assert decision.actions.tolist() == [L, S]
     assert decision.gates.listen.tolist() == [1, 1]
     assert decision.gates.broadcast.tolist() == [0, 1]
     p = logits.softmax(-1)
-    expected = decide(logits, 1.0, "expected")
+    expected = JOINT.decide(logits, 1.0, "expected")
     torch.testing.assert_close(expected.gates.listen, p[:, 0] + p[:, 1])
     torch.testing.assert_close(expected.gates.broadcast, p[:, 0] + p[:, 2])
     assert expected.actions.tolist() == [L, S]
-    assert force(torch.tensor([0, 1, 2, 3]), torch.float32).gates.broadcast.tolist() == [1, 0, 1, 0]
+    assert JOINT.force(torch.tensor([0, 1, 2, 3]), torch.float32).gates.broadcast.tolist() == [1, 0, 1, 0]
 
 
 def test_seeds_and_generators() -> None:
     logits = torch.zeros(1000, 4)
-    draw = lambda **kwargs: decide(logits, 1.0, **kwargs).actions  # noqa: E731
+    draw = lambda **kwargs: JOINT.decide(logits, 1.0, **kwargs).actions  # noqa: E731
     torch.manual_seed(5)
     first, second = draw(), draw()
     torch.manual_seed(5)
@@ -137,7 +138,7 @@ def test_the_likeliest_actions_have_the_gradient_of_the_softmax() -> None:
     logits = torch.randn(6, 4, dtype=torch.float64, generator=rng).requires_grad_()
     inverse = torch.rand(6, dtype=torch.float64, generator=rng)
     weight = torch.randn(2, 6, dtype=torch.float64, generator=rng)
-    gates, soft = decide(logits, inverse, "argmax").gates, (logits * inverse.unsqueeze(-1)).softmax(-1)
+    gates, soft = JOINT.decide(logits, inverse, "argmax").gates, (logits * inverse.unsqueeze(-1)).softmax(-1)
     straight = (gates.listen * weight[0] + gates.broadcast * weight[1]).sum()
     through = ((soft[:, S] + soft[:, L]) * weight[0] + (soft[:, S] + soft[:, B]) * weight[1]).sum()
     torch.testing.assert_close(*(torch.autograd.grad(value, logits)[0] for value in (straight, through)))

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from cognn import CoGNN, Gates, Graph
-from cognn.nn.actions import force
+from cognn.nn.actions import JOINT
+from cognn.nn.hearing import Hearing
 from cognn.nn.layers import LAYERS
 from tests.conftest import random_case
 
@@ -17,10 +18,10 @@ def test_a_compiled_layer_has_no_graph_break_and_the_same_values_and_gradients(n
     torch.manual_seed(0)
     case, layer = random_case(0, layers=1, dtype=torch.float32), LAYERS[name](5, 12)
     compiled, graph, results = torch.compile(layer, backend="aot_eager", fullgraph=True), Graph(case.edge_index, 9), []
-    torch.testing.assert_close(compiled(case.x, graph), layer(case.x, graph), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(compiled(case.x, Hearing(graph)), layer(case.x, Hearing(graph)), rtol=1e-5, atol=1e-5)
     for run in (layer, compiled):
-        gates = Gates(*(gate.requires_grad_() for gate in force(case.actions[0], torch.float32).gates))
-        out = run(case.x, graph, gates)
+        gates = Gates(*(gate.requires_grad_() for gate in JOINT.force(case.actions[0], torch.float32).gates))
+        out = run(case.x, Hearing(graph, gates))
         results.append([out, *torch.autograd.grad(out.pow(2).sum(), [*gates, *layer.parameters()])])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)

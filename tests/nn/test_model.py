@@ -14,6 +14,7 @@ from torch_geometric.nn import GATv2Conv, GINEConv, GraphConv, PNAConv, Transfor
 
 from cognn import ActionNetwork, CoGNN, Graph, Trace
 from cognn.core import random as noise
+from cognn.nn.hearing import Hearing
 from cognn.nn.layers import LAYERS, GATLayer
 from tests.conftest import Case, cases, induced, random_case
 
@@ -44,7 +45,7 @@ def test_forced_actions_equal_the_base_network_on_induced_edges(env: str, num_la
     for index, layer in enumerate(layers):
         h = net.norms[index](h)
         left = Graph(case.edge_index[:, induced(case.edge_index, actions[index])], case.num_nodes)
-        h = net.act(layer(h, left)) + h
+        h = net.act(layer(h, Hearing(left))) + h
     torch.testing.assert_close(out, net.decoder[0](net.norms[-1](h)), rtol=1e-5, atol=1e-5)
 
 
@@ -167,9 +168,9 @@ def test_orders_of_a_layer(norm, norm_first: bool, residual) -> None:
         skip = (lambda h, i=i: net.residuals[i](h)) if residual else (lambda h: 0)
         if norm_first:
             h = net.norms[i](h)
-            h = net.act(net.layers[i](h, graph)) + skip(h)
+            h = net.act(net.layers[i](h, Hearing(graph))) + skip(h)
         else:
-            h = net.act(net.norms[i](net.layers[i](h, graph) + skip(h)))
+            h = net.act(net.norms[i](net.layers[i](h, Hearing(graph)) + skip(h)))
     h = net.norms[2](h) if norm_first else h
     torch.testing.assert_close(net(case.x, case.edge_index), net.decoder[0](h))
     assert len(net.norms) == 2 + norm_first
@@ -345,12 +346,12 @@ def test_orders_of_a_layer_with_dropout_and_a_deep_decoder(norm_first: bool) -> 
     out = net(case.x, graph)
     torch.manual_seed(1)
     h = net.act(drop(net.encoder(case.x)))
-    for norm, layer, skip in net.steps():
+    for norm, layer, skip in net.parts():
         if norm_first:
             h = norm(h)
-            h = net.act(drop(layer(h, graph))) + skip(h)
+            h = net.act(drop(layer(h, Hearing(graph)))) + skip(h)
         else:
-            h = drop(net.act(norm(layer(h, graph) + skip(h))))
+            h = drop(net.act(norm(layer(h, Hearing(graph)) + skip(h))))
     h = net.norms[-1](h) if norm_first else h
     torch.testing.assert_close(out, net.decoder[1](drop(net.act(net.decoder[0](h)))))
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from cognn import CoGNN, Graph, Samples
-from cognn.nn.actions import force, gumbel
+from cognn.nn.actions import JOINT, gumbel
 from tests.conftest import random_case
 from tests.nn.layers.dense import dense_forward
 from tests.nn.test_model import build
@@ -48,7 +48,7 @@ def test_whole_model_gradient_equals_an_explicit_straight_through_formula(space:
         listen, broadcast = y[:, 0] + y[:, 1], y[:, 0] + y[:, 2]
     else:
         listen, broadcast = y[:, 0, 0], y[:, 1, 0]
-    gates = force(trace.actions[0], torch.float64).gates
+    gates = JOINT.force(trace.actions[0], torch.float64).gates
     torch.testing.assert_close(listen, gates.listen)
     torch.testing.assert_close(broadcast, gates.broadcast)
     update = dense_forward("mean", net.layers[0], h, case.edge_index, type(gates)(listen, broadcast))

@@ -3,14 +3,15 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from cognn.baselines.layers import DotAttention, NeighborGAT, Propagation
 from cognn.core import random as noise
-from cognn.core.graph import Graph
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.hearing import Hearing
 from cognn.nn.layers import CooperativeLayer, GATLayer, GCNLayer, GINLayer, MeanLayer
 from cognn.nn.model import ACTIVATIONS, NORMS
 
@@ -45,10 +46,10 @@ class Block(nn.Module):
         super().__init__()
         self.norm, self.layer, self.update, self.skip, self.separate = norm, layer, update, skip, separate
 
-    def forward(self, h: Tensor, graph: Graph, edge_attr: Tensor | None, first: Tensor | None) -> Tensor:
+    def forward(self, h: Tensor, hearing: Hearing, first: Tensor | None) -> Tensor:
         """The next states; ``first``, those before all blocks, are for GCNII."""
         own = self.norm(h)
-        out = own if self.layer is None else self.layer(own, graph, None, edge_attr)
+        out = own if self.layer is None else self.layer(own, hearing)
         out = self.update(torch.cat([own, out], dim=-1) if self.separate else out)
         return out if self.skip is None else out + self.skip(h)
 
@@ -81,9 +82,9 @@ class GCNIIBlock(nn.Module):
         nn.init.xavier_uniform_(self.lin.weight)
         reset(self.norm)
 
-    def forward(self, h: Tensor, graph: Graph, edge_attr: Tensor | None, first: Tensor) -> Tensor:
+    def forward(self, h: Tensor, hearing: Hearing, first: Tensor) -> Tensor:
         """The next states from the last and the ``first`` ones."""
-        out: Tensor = (1 - self.alpha) * self.layer(self.norm(h), graph) + self.alpha * first
+        out: Tensor = (1 - self.alpha) * self.layer(self.norm(h), hearing) + self.alpha * first
         out = (1 - self.beta) * out + self.beta * self.lin(out)
         return self.act(self.drop(out))
 
@@ -128,7 +129,7 @@ KINDS = {
     "gat": Kind(GATLayer, _feed_forward, attends=True),
     "gat-sep": Kind(NeighborGAT, _feed_forward, attends=True, separate=True),
     "gt": Kind(DotAttention, _map, attends=True, then_mlp=True),
-    "gt-sep": Kind(partial(DotAttention, itself=False), _map, attends=True, separate=True, then_mlp=True),
+    "gt-sep": Kind(partial(DotAttention, self_attention=False), _map, attends=True, separate=True, then_mlp=True),
     "gin": Kind(GINLayer, _only_dropout),
 }
 ALPHA, THETA = 0.1, 0.5
@@ -145,16 +146,14 @@ def make_blocks(
     dropout: float,
     act: str,
     heads: int = 1,
-    edge_dim: int | None = None,
-    edge_categories: tuple[int, ...] | None = None,
+    edges: EdgeSpec = NO_EDGES,
     alpha: float = ALPHA,
     theta: float = THETA,
 ) -> nn.ModuleList:
     """The blocks between input and output; an option that their layer has not is refused."""
-    has_edges = edge_dim is not None or edge_categories is not None
     if heads != 1 and name not in ATTENDING:
         raise ValueError(f"heads: {name!r} has no attention heads, got {heads}; only {', '.join(ATTENDING)} have")
-    if has_edges and name not in ATTENDING:
+    if edges != NO_EDGES and name not in ATTENDING:
         raise ValueError(
             f"edge_attr: {name!r} cannot use edge features; {', '.join(ATTENDING)}, sumgnn and meangnn can"
         )
@@ -175,7 +174,7 @@ def make_blocks(
     blocks = nn.ModuleList()
     for _ in range(num_layers):
         for kind in [KINDS[name], KINDS["mlp"]][: 1 + KINDS[name].then_mlp]:
-            options = {"heads": heads, "edge_dim": edge_dim, "edge_categories": edge_categories} if kind.attends else {}
+            options: dict[str, Any] = {"heads": heads, "edges": edges} if kind.attends else {}
             layer = None if kind.layer is None else kind.layer(width, width, **options)
             update = nn.Sequential(*kind.update(width * (1 + kind.separate), width, act, dropout))
             skip = skips[residual](width, width) if residual else None

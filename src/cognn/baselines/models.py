@@ -10,6 +10,8 @@ from cognn.baselines.blocks import ALPHA, KINDS, THETA, make_blocks, make_norm, 
 from cognn.core import random as noise
 from cognn.core.graph import Graph
 from cognn.nn import checks
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.hearing import Hearing
 from cognn.nn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
 
 if TYPE_CHECKING:
@@ -99,13 +101,14 @@ class Baseline(nn.Module):
         self.name, self.in_channels, self.dropout, self.pool = name, in_channels, dropout, pool
         self.input_dropout = input_dropout
         self.hidden_channels, self.out_channels, self.num_layers = hidden_channels, out_channels, num_layers
-        self.edge_dim, self.edge_categories = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
-        edges = (self.edge_dim, self.edge_categories)
+        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
 
         width = hidden_channels
         self.act = ACTIVATIONS[act]()
         self.encoder = nn.Linear(in_channels, width)
-        self.blocks = make_blocks(name, width, num_layers, norm, residual, dropout, act, heads, *edges, alpha, theta)
+        self.blocks = make_blocks(
+            name, width, num_layers, norm, residual, dropout, act, heads, self.edge_spec, alpha, theta
+        )
         self.norm = make_norm(norm, width)
         self.decoder = nn.ModuleList(
             nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
@@ -140,8 +143,9 @@ class Baseline(nn.Module):
         checks.finite(x, h)
         first = self.act(h) if self.name == "gcnii" else None  # whole: what is dropped here would miss in every layer
         h = self.act(self._drop(h))
+        hearing = Hearing(graph, edge_attr=edge_attr)
         for block in self.blocks:
-            h = block(h, graph, edge_attr, first)
+            h = block(h, hearing, first)
         h = self.norm(h)
         if self.pool is not None:
             h = POOLS[self.pool](h, batch, num_graphs)
@@ -168,8 +172,7 @@ def make_baseline(
     out_channels: int,
     config: "ModelConfig",
     level: Literal["node", "graph"],
-    edge_dim: int | None = None,
-    edge_categories: tuple[int, ...] | None = None,
+    edges: EdgeSpec = NO_EDGES,
 ) -> nn.Module:
     """The baseline ``name`` with the options of ``config`` that it has; those that it has not must be at their default.
 
@@ -189,8 +192,8 @@ def make_baseline(
         "act": config.act,
         "pool": config.pool if level == "graph" else None,
         "decoder_layers": config.decoder_layers,
-        "edge_dim": edge_dim,
-        "edge_categories": edge_categories,
+        "edge_dim": edges.dim,
+        "edge_categories": edges.categories,
     }
     sizes = in_channels, config.hidden_channels, out_channels, config.num_layers
     if env is not None:

@@ -39,6 +39,23 @@ def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return gumbel_of(words.bitwise_right_shift_(1).add_(2**30).view(like.shape), like.dtype)
 
 
+def keyed_gumbel(key: tuple[int, ...], first: int, last: int, options: int) -> Tensor:
+    """Standard Gumbel noise ``(last - first, options)`` of the nodes ``first`` to ``last``, on the CPU.
+
+    The noise of a node depends on the key (a seed, a draw, a layer) and on its number alone, so it is the same whatever
+    else is drawn, and in whatever order.
+    """
+    seeds = torch.zeros(2, dtype=torch.int32)
+    for part in key:
+        for half in (part % 2**32, part // 2**32 % 2**32):
+            words = torch.tensor([half, half + 1]).to(torch.int32) * _STRIDE
+            seeds = mix(words, seeds[0], seeds[1])
+    place = torch.arange(options * first, options * last)
+    # The places have 32 bits; what lies beyond them changes the second seed.
+    words = mix(place.to(torch.int32) * _STRIDE, seeds[0], seeds[1] + (place >> 32).to(torch.int32) * _STRIDE)
+    return gumbel_of(words.bitwise_right_shift_(1).add_(2**30), torch.float32).view(-1, options)
+
+
 def gumbel_of(bits: Tensor, dtype: torch.dtype) -> Tensor:
     """The Gumbel noise that words of 31 random bits stand for."""
     uniform = (bits.to(dtype) + 0.5) * 2.0**-31
@@ -58,7 +75,7 @@ class _Dropout(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (kept,) = ctx.saved_tensors
-        if is_compiling():  # the mask anew, in the midst of other work: that costs less than to keep it
+        if is_compiling():  # computing the mask again inside a fused kernel costs less than keeping it
             kept = _kept(grads[0], ctx.threshold, kept[0], kept[1], again=True)
         return _scaled(grads[0], kept, ctx.threshold), None
 

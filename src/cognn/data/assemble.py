@@ -3,12 +3,12 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.core.graph import Graph
-from cognn.core.keyed_random import scramble
 from cognn.data.pieces import pieces
 
 STEP = 1 << 20
@@ -71,7 +71,7 @@ def symmetric(edge_index: Tensor, num_nodes: int) -> bool:
 def balance(sender: NDArray[Any], receiver: NDArray[Any], num_nodes: int) -> int:
     """What some edges add to the difference of the two sums."""
     low, high = np.minimum(sender, receiver).astype(np.int64), np.maximum(sender, receiver)
-    word = scramble(low * num_nodes + high)
+    word = pl.Series(low * num_nodes + high).hash().to_numpy()
     return int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
+from cognn.nn.edge_features import EdgeSpec
 
 Level = Literal["node", "graph"]
 Kind = Literal["binary", "multiclass", "multilabel", "regression"]
@@ -88,6 +89,11 @@ class Dataset:
         if self.edge_attr is None or self.edge_categories is not None:
             return None
         return self.edge_attr.size(1)
+
+    @property
+    def edge_spec(self) -> EdgeSpec:
+        """The edge features, as models take them."""
+        return EdgeSpec(self.edge_dim, self.edge_categories)
 
     @property
     def num_nodes(self) -> int:

@@ -62,7 +62,7 @@ def _cut(joined: Graph, num_nodes: Tensor, given: tuple[Tensor, ...], first_edge
     }
     names, sizes = list(columns), num_nodes.tolist()
     parts = zip(*columns.values(), strict=True)
-    return [Graph._derived(dict(zip(names, part, strict=True)), n) for part, n in zip(parts, sizes, strict=True)]
+    return [Graph.from_tensors(dict(zip(names, part, strict=True)), n) for part, n in zip(parts, sizes, strict=True)]
 
 
 def _starts(counts: Tensor) -> Tensor:

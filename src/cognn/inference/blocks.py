@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cognn.core.graph import Graph
+from cognn.core.graph import Adjacency
 from cognn.data.store.store import AGAIN, Store
 from cognn.errors import ConfigError, DataError
 from cognn.files.mapped_arrays import release
@@ -19,15 +19,15 @@ from cognn.files.mapped_arrays import release
 class Block(NamedTuple):
     """The nodes ``first`` to ``last`` and whom they hear.
 
-    ``graph`` joins them and their senders, the nodes of the block before the others; only those of the block are
-    updated, and all of their edges are there.  So what a layer computes for them is what it does in the whole graph.
+    The receivers of ``adjacency`` are the nodes of the block, its senders these and their neighbours outside.  All
+    edges into the block are there, so a layer computes for its nodes what it computes in the complete graph.
     """
 
     first: int
     last: int
     nodes: Tensor
-    """Numbers of the graph's nodes in the store, on the CPU."""
-    graph: Graph
+    """Numbers of the senders in the store, on the CPU."""
+    adjacency: Adjacency
     edge_attr: Tensor | None
     most: int
     """Bytes of an array that may be mapped at a time."""
@@ -38,10 +38,10 @@ class Block(NamedTuple):
         return self.last - self.first
 
     def rows(self, array: NDArray[Any]) -> Tensor:
-        """The rows of an array ``(N, width)`` that belong to the graph's nodes, where the graph is."""
+        """The rows of an array ``(N, width)`` that belong to the senders, where the adjacency is."""
         source = torch.from_numpy(array)
         if array.nbytes <= self.most:
-            return source.index_select(0, self.nodes).to(self.graph.device)
+            return source.index_select(0, self.nodes).to(self.adjacency.device)
         # Senders ascend, so they can be fetched from one stretch of the array after the other.
         step = max(self.most // array[0].nbytes, 1)
         cuts = torch.arange(0, len(array) + step, step)
@@ -51,7 +51,7 @@ class Block(NamedTuple):
             if low < high:
                 torch.index_select(source, 0, self.nodes[low:high], out=out[low:high])
                 release(array)
-        return out.to(self.graph.device)
+        return out.to(self.adjacency.device)
 
 
 class Blocks:
@@ -61,17 +61,17 @@ class Blocks:
         store: The graph.
         room: Bytes for a block and all that is computed on it.
         width: Widest state of a node, in values.
-        heads: Values for each edge, of a layer that computes some.
+        edge_width: Values for each edge, of a layer that computes some.
         device: Where blocks are computed on.
     """
 
-    def __init__(self, store: Store, room: int, width: int, heads: int, device: torch.device) -> None:
+    def __init__(self, store: Store, room: int, width: int, edge_width: int, device: torch.device) -> None:
         self.store, self.room, self.device = store, room, device
         attr = store.arrays.get("edge_attr")
         # What a layer holds at once: eight states of a node that it updates, four of a sender, and of an edge its
         # place in the structure and its scores.
         self.node_bytes, self.sender_bytes = 8 * 4 * width + 64, 4 * 4 * width + 32
-        self.edge_bytes = 48 + 48 * heads + (0 if attr is None else 4 * attr.shape[1] * attr.dtype.itemsize)
+        self.edge_bytes = 48 + 48 * edge_width + (0 if attr is None else 4 * attr.shape[1] * attr.dtype.itemsize)
         self.share = 1.0  # senders outside of a block to its edges, at most
         self.place = np.empty(store.num_nodes, np.int32 if store.num_nodes < 2**31 else np.int64)
         self.near = np.zeros(store.num_nodes, np.bool_)
@@ -80,8 +80,8 @@ class Blocks:
         """The nodes from ``first`` on without any edge."""
         last = min(first + max(self.room // self.node_bytes, 1), self.store.num_nodes)
         none = torch.empty(2, 0, dtype=torch.int32)
-        graph = Graph.of_receivers(torch.zeros(last - first + 1, dtype=torch.int32), none, last - first)
-        return Block(first, last, torch.arange(first, last), graph.to(self.device), None, self.room // 4)
+        empty = Adjacency.of_receivers(torch.zeros(last - first + 1, dtype=torch.int32), none, last - first)
+        return Block(first, last, torch.arange(first, last), empty.to(self.device), None, self.room // 4)
 
     def take(self, first: int) -> Block:
         """The block that begins at node ``first``."""
@@ -141,7 +141,7 @@ class Blocks:
             first,
             last,
             torch.from_numpy(nodes),
-            Graph.of_receivers(in_ptr, edge_index, len(nodes)).to(self.device),
+            Adjacency.of_receivers(in_ptr, edge_index, len(nodes)).to(self.device),
             None if attr is None else torch.from_numpy(np.array(attr[ptr[0] : ptr[-1]])).to(self.device),
             self.room // 4,
         )

@@ -19,7 +19,7 @@ from cognn.inference.blocks import Block, Blocks
 from cognn.inference.plan import Pass, Plan
 from cognn.inference.scratch import Scratch
 from cognn.nn.encoders import Encoded
-from cognn.nn.layers import GATLayer, WrappedLayer
+from cognn.nn.layers import CooperativeLayer, WrappedLayer
 from cognn.nn.model import CoGNN
 
 Report = Callable[[str, int, int], None]
@@ -54,8 +54,8 @@ def infer(
         raise ConfigError(f"memory: {memory / 2**30:.2g} GB are too little for this graph; give {least:.1f} or more")
     scratch.room = room // 4
     width = max(store.arrays["x"].shape[1], network.hidden_channels, 16)
-    heads = max((layer.heads for layer in network.modules() if isinstance(layer, GATLayer)), default=0)
-    blocks = Blocks(store, room // 2, width, heads, network.encoder.weight.device)
+    edge_width = max(layer.edge_width for layer in network.modules() if isinstance(layer, CooperativeLayer))
+    blocks = Blocks(store, room // 2, width, edge_width, network.encoder.weight.device)
     run(model, store, scratch, passes, blocks, report)
 
 
@@ -100,12 +100,11 @@ def checked(model: nn.Module, store: Store) -> CoGNN:
     known = store.node_categories is not None
     if isinstance(model, Encoded) != known or (not known and width != network.in_channels):
         raise DataError(f"{store.path}: has {width} features, the model takes {network.in_channels}")
-    columns = None if attr is None else attr.shape[1]
-    categories = network.edge_categories
-    if columns != (network.edge_dim or (len(categories) if categories else None)):
+    columns, spec = 0 if attr is None else attr.shape[1], network.edge_spec
+    if columns != spec.columns:
         raise DataError(f"{store.path}: has {columns or 'no'} edge features, the model was built for others")
-    if categories != store.edge_categories:
-        raise DataError(f"{store.path}: has edge categories {store.edge_categories}, the model {categories}")
+    if spec.categories != store.edge_categories:
+        raise DataError(f"{store.path}: has edge categories {store.edge_categories}, the model {spec.categories}")
     return network
 
 
@@ -119,7 +118,7 @@ def identity(model: nn.Module) -> str:
 
 
 def _encoded(model: nn.Module, store: Store, block: Block) -> Tensor:
-    x = torch.from_numpy(np.array(store.arrays["x"][block.first : block.last])).to(block.graph.device)
+    x = torch.from_numpy(np.array(store.arrays["x"][block.first : block.last])).to(block.adjacency.device)
     if not bool(x.isfinite().all()):
         row = int(x.isfinite().all(1).logical_not().nonzero()[0])
         raise DataError(f"{store.path}: the features of node {block.first + row} are not all finite")

@@ -8,13 +8,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cognn.core.keyed_random import gumbel
+from cognn.core.random import keyed_gumbel
 from cognn.inference.blocks import Block
 from cognn.inference.scratch import Scratch
-from cognn.nn.actions import ActionMode, Decision, Gates, decide
-from cognn.nn.layers import GCNLayer
+from cognn.nn.actions import ActionMode
+from cognn.nn.hearing import Gates, Hearing
+from cognn.nn.layer_step import update
+from cognn.nn.layers import CooperativeLayer
 from cognn.nn.model import ActionNetwork, CoGNN
-from cognn.nn.step import step
 
 
 class Pass(NamedTuple):
@@ -62,89 +63,87 @@ class Plan:
         """Two arrays of states serve all layers in turn."""
         model, network = self.model, self.model.action_network
         yield Step("encode", lambda block: self._write("state-0", block, self.encode(block)), alone=True)
-        in_actions = network is not None and isinstance(_network(network, 0)[0], GCNLayer)
-        if in_actions or (network is None and isinstance(model.layers[0], GCNLayer)):
-            layer = _network(network, 0)[0] if in_actions and network is not None else model.layers[0]
-            yield Step("degrees", lambda block: self._degrees(cast(GCNLayer, layer), block, None))
+        layers = model.layers if network is None else network.modules()
+        if any(isinstance(layer, CooperativeLayer) and layer.needs_sender_count for layer in layers):
+            yield Step("degrees", lambda block: self._count(block, "count", acts=False))
         for index in range(model.num_layers):
             yield from self._layer(index)
 
     def _layer(self, index: int) -> Iterator[Step]:
         model, network = self.model, self.model.action_network
         name, before, after = f"layer {index + 1}", f"state-{index % 2}", f"state-{(index + 1) % 2}"
-        layer, acts = model.layers[index], network is not None
+        parts, acts = list(model.parts())[index], network is not None
         if network is not None:
             yield from self._action_steps(network, index, before)
-            if isinstance(layer, GCNLayer):
-                yield Step(f"{name}, degrees", lambda block: self._degrees(layer, block, self._decision(block)))
+            if parts.layer.needs_sender_count:
+                yield Step(f"{name}, degrees", lambda block: self._count(block, "kept-count", acts=True))
 
-        def update(block: Block) -> None:
+        def run(block: Block) -> None:
             h = self._rows(before, block)
-            residual = None if model.residuals is None else model.residuals[index]
-            decision = self._decision(block) if acts else None
-            graph, attr = self._weighed(layer, block, "kept-degree" if acts else "degree"), block.edge_attr
-            h = step(model, model.norms[index], layer, residual, h, graph, attr, decision, None, False).h
+            h = parts.norm(h) if model.norm_first else h
+            h = update(model, parts, h, self._hearing(parts.layer, block, acts))
             if index + 1 < model.num_layers:
                 self._write(after, block, h)
             else:
                 self.one.sink(block.first, block.last, model.decode(h).float().cpu())
 
-        yield Step(f"{name}, update", update)
+        yield Step(f"{name}, update", run)
 
     def _action_steps(self, network: ActionNetwork, index: int, before: str) -> Iterator[Step]:
-        """The layers of the action network, of both one after the other in the factored space; the last one decides."""
+        """The layers of the action networks, one network after the other; the last layer decides."""
         count = len(network.networks)
-        for number in range(count):
-            depths = len(_network(network, number))
-            for depth in range(depths):
-                ends = depth == depths - 1
+        for number, layers in enumerate(network.networks):
+            for depth, layer in enumerate(cast(nn.ModuleList, layers)):
+                ends = depth == len(cast(nn.ModuleList, layers)) - 1
 
-                def run(block: Block, number: int = number, depth: int = depth, ends: bool = ends) -> None:
+                def run(
+                    block: Block, layer: nn.Module = layer, number: int = number, depth: int = depth, ends: bool = ends
+                ) -> None:
                     if depth:
                         z = network.act(self._rows(f"hidden-{depth % 2}", block))
                     else:
                         z = self._rows(before, block)
                         z = self.model.norms[index](z) if self.model.norm_first else z
-                    layer = _network(network, number)[depth]
-                    graph = self._weighed(layer, block, "degree")
-                    z = layer(z, graph, None, block.edge_attr)
+                    z = layer(z, self._hearing(layer, block, acts=False))
                     if not ends:
                         self._write(f"hidden-{(depth + 1) % 2}", block, z)
                     elif number + 1 < count:
-                        self._write("logits", block, z)
+                        self._write(f"logits-{number}", block, z)
                     else:
-                        others = [self._rows("logits", block)[: block.size].to(z)] if number else []
-                        self._decide(block, index, network.joined([*others, z]))
+                        others = [self._rows(f"logits-{i}", block)[: block.size].to(z) for i in range(number)]
+                        self._decide(block, index, network.space.logits([*others, z], network.standard_bias))
 
-                label = f"action layer {depth + 1}" + (" of listening" if count > 1 and not number else "")
-                label += " of broadcasting" if number else ""
+                label = f"action layer {depth + 1}" + (f" of network {number + 1}" if count > 1 else "")
                 yield Step(f"layer {index + 1}, {label}", run)
 
     def _decide(self, block: Block, index: int, logits: Tensor) -> None:
-        mode: ActionMode = self.one.actions
-        if mode == "sample":  # the most likely action under Gumbel noise is a draw
+        noise = None
+        if self.one.actions == "sample":
             options = logits.flatten(1).size(1)
-            noise = gumbel((*self.one.key, index), block.first, block.last, options)
-            logits, mode = logits.float() + noise.to(logits.device).view_as(logits), "argmax"
-        gates, codes = decide(logits, 1.0, mode)
-        self._write("gates", block, torch.stack(gates, dim=1))
+            noise = (
+                keyed_gumbel((*self.one.key, index), block.first, block.last, options).to(logits.device).view_as(logits)
+            )
+        gates, codes = self.model.space.decide(logits, 1.0, self.one.actions, noise=noise)
+        self._write("listen", block, gates.listen.view(block.size, -1))
+        self._write("broadcast", block, gates.broadcast.view(block.size, -1))
         if self.one.keep:
             kept = self._array("actions", self.model.num_layers, dtype=np.int8)
             kept[block.first : block.last, index] = codes.cpu().numpy()
 
-    def _decision(self, block: Block) -> Decision:
-        listen, broadcast = self._rows("gates", block).to(self.dtype).unbind(1)
-        return Decision(Gates(listen[: block.size].contiguous(), broadcast.contiguous()), listen.new_empty(0))
+    def _hearing(self, layer: nn.Module, block: Block, acts: bool) -> Hearing:
+        """What the nodes of a block hear, with what it does not show of its senders."""
+        count = None
+        if cast(CooperativeLayer, layer).needs_sender_count:
+            count = self._rows("kept-count" if acts else "count", block).squeeze(1)
+        return Hearing(block.adjacency, self._gates(block) if acts else None, block.edge_attr, sender_count=count)
 
-    def _degrees(self, layer: GCNLayer, block: Block, decision: Decision | None) -> None:
-        degree = layer.degree(block.graph.loopless, None if decision is None else decision.gates)
-        self._write("degree" if decision is None else "kept-degree", block, degree.unsqueeze(1))
+    def _gates(self, block: Block) -> Gates:
+        listen, broadcast = (self._rows(name, block).to(self.dtype).squeeze(1) for name in ("listen", "broadcast"))
+        return Gates(listen[: block.size].contiguous(), broadcast.contiguous())
 
-    def _weighed(self, layer: nn.Module, block: Block, degrees: str) -> Any:
-        """The block's graph; for GCN with the degrees of the whole graph, which the senders of a block do not show."""
-        if isinstance(layer, GCNLayer):
-            block.graph.loopless.degree = self._rows(degrees, block).squeeze(1)
-        return block.graph
+    def _count(self, block: Block, name: str, acts: bool) -> None:
+        hearing = Hearing(block.adjacency, self._gates(block) if acts else None)
+        self._write(name, block, hearing.loopless.heard_count().unsqueeze(1))
 
     def _array(self, name: str, width: int, dtype: Any = None) -> NDArray[Any]:
         return self.scratch.array(
@@ -156,8 +155,3 @@ class Plan:
 
     def _write(self, name: str, block: Block, rows: Tensor) -> None:
         self._array(name, rows.size(1))[block.first : block.last] = rows.to(self.dtype).cpu().numpy()
-
-
-def _network(network: ActionNetwork | None, number: int) -> nn.ModuleList:
-    assert network is not None
-    return cast(nn.ModuleList, network.networks[number])

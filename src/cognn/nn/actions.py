@@ -1,10 +1,7 @@
 """What a node may do, and how it decides.
 
-Every node picks one of four actions per layer (Finkelshtein et al., ICML 2024).  The codes are chosen so that
-both questions are one comparison: a node listens iff ``code < 2`` and broadcasts iff ``code`` is even.
-
-Logits come in one of two shapes.  *Joint* logits ``(N, 4)`` score the actions themselves.  *Factored* logits
-``(N, 2, 2)`` score (yes, no) for listening and (yes, no) for broadcasting, two independent decisions.
+Every node picks one of four actions per layer (Finkelshtein et al., ICML 2024).  An :class:`ActionSpace` owns their
+names and codes, and turns the logits of an action network into codes, probabilities and gates.
 """
 
 from enum import IntEnum
@@ -15,10 +12,9 @@ from torch import Tensor
 from torch.autograd import Function
 
 from cognn.core.random import gumbel
+from cognn.nn.hearing import Gates
 
-ActionSpace = Literal["joint", "factored"]
 ActionMode = Literal["sample", "argmax", "expected"]
-ACTION_SPACES: tuple[str, ...] = get_args(ActionSpace)
 ACTION_MODES: tuple[str, ...] = get_args(ActionMode)
 
 
@@ -48,16 +44,6 @@ def broadcasts(action: Codes) -> Any:
     return action % 2 == 0
 
 
-class Gates(NamedTuple):
-    """The actions of one layer as two vectors of length N, 0 or 1 in the forward pass, soft in the backward pass.
-
-    An edge ``u -> v`` carries a message iff ``listen[v] * broadcast[u]`` is not zero.
-    """
-
-    listen: Tensor
-    broadcast: Tensor
-
-
 class Decision(NamedTuple):
     """What was decided at one layer: the gates that act, and the action codes ``(N,)`` behind them."""
 
@@ -65,43 +51,105 @@ class Decision(NamedTuple):
     actions: Tensor
 
 
-def force(actions: Tensor, dtype: torch.dtype) -> Decision:
-    """Gates of given action codes; no gradient."""
-    return Decision(Gates(listens(actions).to(dtype), broadcasts(actions).to(dtype)), actions)
+class ActionSpace:
+    """Four actions per node, drawn at once from logits ``(N, 4)``: Eq. 1 of the paper.
 
-
-def decide(
-    logits: Tensor,
-    inverse_temperature: Tensor | float,
-    mode: ActionMode = "sample",
-    generator: torch.Generator | None = None,
-) -> Decision:
-    """Turn logits into actions.
-
-    ``"sample"`` draws from the probabilities, ``"argmax"`` takes the most likely action; both are one-hot forward and
-    straight-through backward.  ``"expected"`` gates with the probabilities of listening and of broadcasting
-    themselves (its action codes are the most likely ones, for the record).
+    Attributes:
+        names: The names of the actions, in the order of their codes.
+        num_networks: Number of action networks.
+        width: Number of logits of each.
     """
-    dtype = logits.dtype
-    if dtype in (torch.bfloat16, torch.float16):  # too coarse to draw rare actions as rarely as they should be
-        logits = logits.float()
-    if mode == "expected":
-        chosen, codes = logits.softmax(-1), logits.argmax(-1)
-    else:
-        noise = gumbel(logits, generator) if mode == "sample" else None
-        if not isinstance(inverse_temperature, Tensor):
-            inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
-        chosen, codes = StraightThrough.apply(logits, inverse_temperature.to(logits.dtype), noise)
-    chosen = chosen.to(dtype)
-    if logits.dim() == 2:
+
+    names: tuple[str, ...] = tuple(Action.__members__)
+    num_networks: int = 1
+    width: int = 4
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a node's logits."""
+        return (self.width,)
+
+    def logits(self, outputs: list[Tensor], standard_bias: float = 0.0) -> Tensor:
+        """The logits of all nodes from the outputs ``(N, width)`` of the networks.
+
+        ``standard_bias`` is added to the first logit of each, which stands for taking part.
+        """
+        out = self._joined(outputs)
+        return out + out.new_tensor([standard_bias] + [0.0] * (self.width - 1)) if standard_bias else out
+
+    def decide(
+        self,
+        logits: Tensor,
+        inverse_temperature: Tensor | float,
+        mode: ActionMode = "sample",
+        generator: torch.Generator | None = None,
+        noise: Tensor | None = None,
+    ) -> Decision:
+        """Turn logits into actions.
+
+        ``"sample"`` draws from the probabilities, ``"argmax"`` takes the most likely action; both are one-hot in the
+        forward pass and straight-through in the backward pass.  ``"expected"`` gates with the probabilities of
+        listening and of broadcasting themselves; its action codes are the most likely ones.  ``noise``, Gumbel noise
+        shaped as the logits, replaces the draw of ``"sample"``.
+        """
+        dtype = logits.dtype
+        if dtype in (torch.bfloat16, torch.float16):  # too coarse to draw rare actions as rarely as they should be
+            logits = logits.float()
+        if mode == "expected":
+            chosen, codes = logits.softmax(-1), logits.argmax(-1)
+        else:
+            if mode == "sample" and noise is None:
+                noise = gumbel(logits, generator)
+            if not isinstance(inverse_temperature, Tensor):
+                inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
+            chosen, codes = StraightThrough.apply(logits, inverse_temperature.to(logits.dtype), noise)
+        return self._decision(chosen.to(dtype), codes)
+
+    def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
+        """The gates of given action codes; no gradient."""
+        return Decision(Gates(listens(actions).to(dtype), broadcasts(actions).to(dtype)), actions)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Probabilities ``(N, actions)`` of the actions."""
+        return logits.softmax(-1)
+
+    def expected_gates(self, probs: Tensor) -> Gates:
+        """Probabilities of listening and of broadcasting, from those of the actions ``(..., actions)``."""
+        return Gates(probs[..., :2].sum(-1), probs[..., ::2].sum(-1))
+
+    def _joined(self, outputs: list[Tensor]) -> Tensor:
+        return outputs[0]
+
+    def _decision(self, chosen: Tensor, codes: Tensor) -> Decision:
         return Decision(Gates(chosen[:, 0] + chosen[:, 1], chosen[:, 0] + chosen[:, 2]), codes)
-    return Decision(Gates(chosen[:, 0, 0], chosen[:, 1, 0]), 2 * codes[:, 0] + codes[:, 1])
 
 
-def probabilities(logits: Tensor) -> Tensor:
-    """Probabilities ``(N, 4)`` of the four actions under either shape of logits."""
-    p = logits.softmax(-1)
-    return p if p.dim() == 2 else (p[:, 0, :, None] * p[:, 1, None, :]).flatten(1)
+class FactoredSpace(ActionSpace):
+    """The same actions as two independent decisions, (yes, no) for listening and for broadcasting: ``(N, 2, 2)``."""
+
+    num_networks = 2
+    width = 2
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a node's logits."""
+        return (self.num_networks, self.width)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Probabilities ``(N, actions)`` of the actions."""
+        p = logits.softmax(-1)
+        return (p[:, 0, :, None] * p[:, 1, None, :]).flatten(1)
+
+    def _joined(self, outputs: list[Tensor]) -> Tensor:
+        return torch.stack(outputs, dim=1)
+
+    def _decision(self, chosen: Tensor, codes: Tensor) -> Decision:
+        return Decision(Gates(chosen[:, 0, 0], chosen[:, 1, 0]), 2 * codes[:, 0] + codes[:, 1])
+
+
+JOINT = ActionSpace()
+SPACES: dict[str, ActionSpace] = {"joint": JOINT, "factored": FactoredSpace()}
+SpaceName = Literal["joint", "factored"]
 
 
 class StraightThrough(Function):

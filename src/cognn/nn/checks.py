@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from cognn.core.graph import Graph, as_graph
-from cognn.nn.actions import ACTION_MODES
+from cognn.nn.actions import ACTION_MODES, ActionSpace
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 
 _seen = WeakTensorKeyDictionary()  # tensor -> what was checked of it; an unchanged tensor is checked once
 
@@ -39,8 +40,7 @@ class Model(Protocol):
 
     in_channels: int
     pool: Literal["mean", "sum", "max"] | None
-    edge_dim: int | None
-    edge_categories: tuple[int, ...] | None
+    edge_spec: EdgeSpec
 
 
 def arguments(
@@ -56,7 +56,7 @@ def arguments(
     features(x, model.in_channels, dtype)
     prepared = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
     graph(prepared, x)
-    edge_attr = edge_features(edge_attr, prepared.num_edges, model.edge_dim, model.edge_categories, dtype)
+    edge_attr = edge_features(edge_attr, prepared.num_edges, model.edge_spec, dtype)
     batch = prepared.batch if batch is None and model.pool is not None else batch
     graph_numbers(batch, model.pool, prepared.num_nodes, num_graphs)
     if num_graphs is None and batch is prepared.batch is not None:
@@ -99,53 +99,33 @@ def graph(value: Graph, x: Tensor) -> None:
         )
 
 
-def edge_sizes(edge_dim: int | None, edge_categories: int | Sequence[int] | None) -> tuple[int, ...] | None:
-    """Refuse edge features that cannot be; the categories as a tuple."""
-    if isinstance(edge_categories, int | Integral):
-        edge_categories = (int(edge_categories),)
-    if edge_dim is not None and edge_categories is not None:
-        raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
-    if edge_dim is not None:
-        at_least("edge_dim", edge_dim, 1)
-    for size in edge_categories or ():
-        at_least("edge_categories", size, 1)
-    return None if edge_categories is None else tuple(edge_categories)
-
-
-def edge_features(
-    edge_attr: Tensor | None,
-    num_edges: int,
-    edge_dim: int | None,
-    edge_categories: tuple[int, ...] | None,
-    dtype: torch.dtype,
-) -> Tensor | None:
+def edge_features(edge_attr: Tensor | None, num_edges: int, spec: EdgeSpec, dtype: torch.dtype) -> Tensor | None:
     """Refuse edge features that do not fit the model or the graph; give continuous ones two dimensions."""
-    if edge_dim is None and edge_categories is None:
+    if spec == NO_EDGES:
         if edge_attr is not None:
             raise ValueError("edge_attr: this model takes none; build it with edge_dim=... or edge_categories=...")
         return None
     if edge_attr is None:
-        want = f"edge_dim={edge_dim}" if edge_dim is not None else f"edge_categories={edge_categories}"
-        raise ValueError(f"edge_attr: missing, but the model was built with {want}")
+        raise ValueError(f"edge_attr: missing, but the model was built with {spec}")
     if not isinstance(edge_attr, Tensor):
         raise TypeError(f"edge_attr: expected a tensor, got {type(edge_attr).__name__}")
-    if edge_dim is not None and not edge_attr.is_floating_point():
-        raise TypeError(f"edge_attr: expected floats for edge_dim={edge_dim}, got {edge_attr.dtype}")
-    if edge_dim is not None and edge_attr.dtype != dtype and not torch.is_autocast_enabled(edge_attr.device.type):
+    if spec.dim is not None and not edge_attr.is_floating_point():
+        raise TypeError(f"edge_attr: expected floats for {spec}, got {edge_attr.dtype}")
+    if spec.dim is not None and edge_attr.dtype != dtype and not torch.is_autocast_enabled(edge_attr.device.type):
         raise TypeError(f"edge_attr: is {edge_attr.dtype}, but the model {dtype}; convert with edge_attr.to({dtype})")
-    if edge_categories is not None and edge_attr.dtype != torch.long:
-        raise TypeError(f"edge_attr: expected torch.long for edge_categories={edge_categories}, got {edge_attr.dtype}")
-    width = edge_dim if edge_dim is not None else len(edge_categories or ())
-    if tuple(edge_attr.shape) != (num_edges, width) and not (width == 1 and tuple(edge_attr.shape) == (num_edges,)):
-        raise ValueError(f"edge_attr: expected shape ({num_edges}, {width}), got {tuple(edge_attr.shape)}")
-    if edge_categories is None:
+    if spec.categories is not None and edge_attr.dtype != torch.long:
+        raise TypeError(f"edge_attr: expected torch.long for {spec}, got {edge_attr.dtype}")
+    shape, width = tuple(edge_attr.shape), spec.columns
+    if shape != (num_edges, width) and not (width == 1 and shape == (num_edges,)):
+        raise ValueError(f"edge_attr: expected shape ({num_edges}, {width}), got {shape}")
+    if spec.categories is None:
         _once("edge_attr", edge_attr, _finite)
     else:
-        _once("edge_attr", edge_attr, _in_categories, edge_categories)
+        _once("edge_attr", edge_attr, _in_categories, spec.categories)
     return edge_attr if edge_attr.dim() == 2 else edge_attr.unsqueeze(-1)
 
 
-def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> None:
+def actions(value: Any, num_layers: int, num_nodes: int, space: ActionSpace, has_network: bool) -> None:
     """Refuse unknown ways to act and forced actions of a wrong shape or code."""
     if value is None:
         return
@@ -159,10 +139,11 @@ def actions(value: Any, num_layers: int, num_nodes: int, has_network: bool) -> N
     if not isinstance(value, Tensor):
         raise TypeError(f"actions: expected {modes} or a LongTensor (num_layers, N), got {type(value).__name__}")
     if value.dtype != torch.long:
-        raise TypeError(f"actions: forced actions are torch.long codes 0 to 3, got {value.dtype}")
+        last = len(space.names) - 1
+        raise TypeError(f"actions: forced actions are torch.long codes 0 to {last}, got {value.dtype}")
     if tuple(value.shape) != (num_layers, num_nodes):
         raise ValueError(f"actions: expected shape (num_layers={num_layers}, N={num_nodes}), got {tuple(value.shape)}")
-    _once("actions", value, _codes)
+    _once("actions", value, _codes, space.names)
 
 
 def graph_numbers(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: int | None = None) -> None:
@@ -221,11 +202,13 @@ def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -
             )
 
 
-def _codes(name: str, value: Tensor) -> None:
+def _codes(name: str, value: Tensor, names: tuple[str, ...]) -> None:
     if value.numel():
         low, high = (int(bound) for bound in value.aminmax())
-        if low < 0 or high > 3:
-            raise ValueError(f"{name}: codes are 0 (STANDARD) to 3 (ISOLATE), got {low if low < 0 else high}")
+        last = len(names) - 1
+        if low < 0 or high > last:
+            codes = f"0 ({names[0]}) to {last} ({names[-1]})"
+            raise ValueError(f"{name}: codes are {codes}, got {low if low < 0 else high}")
 
 
 def _known_graphs(name: str, value: Tensor, num_graphs: int | None) -> None:

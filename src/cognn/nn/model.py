@@ -9,13 +9,17 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 
-from cognn.core import random as noise
 from cognn.core.graph import Graph, as_graph
+from cognn.core.random import dropout as drop
 from cognn.nn import checks
-from cognn.nn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
+from cognn.nn.actions import SPACES, ActionMode, SpaceName
+from cognn.nn.checkpointing import checkpointed
+from cognn.nn.compiling import EAGER, compiled
+from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.hearing import Hearing
+from cognn.nn.layer_step import Parts, Step, enter
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
-from cognn.nn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
 from cognn.nn.trace import Trace
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -61,7 +65,7 @@ class ActionNetwork(nn.Module):
         hidden_channels: int = 16,
         num_layers: int = 2,
         layer: LayerSpec = "sum",
-        action_space: ActionSpace = "joint",
+        action_space: SpaceName = "joint",
         dropout: float = 0.0,
         act: str = "gelu",
         edge_dim: int | None = None,
@@ -69,45 +73,40 @@ class ActionNetwork(nn.Module):
         standard_bias: float = 0.0,
     ) -> None:
         super().__init__()
-        checks.one_of("action_space", action_space, ACTION_SPACES)
+        checks.one_of("action_space", action_space, list(SPACES))
         for name in ("in_channels", "hidden_channels", "num_layers"):
             checks.at_least(name, locals()[name], 1)
         checks.one_of("act", act, list(ACTIVATIONS))
         checks.share("dropout", dropout)
-        self.edges = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
-        self.action_space, self.dropout, self.standard_bias = action_space, dropout, standard_bias
+        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
+        self.space, self.dropout, self.standard_bias = SPACES[action_space], dropout, standard_bias
         self.act = ACTIVATIONS[act]()
-        options = 4 if action_space == "joint" else 2
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), options]
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), self.space.width]
         self.networks = nn.ModuleList(
-            nn.ModuleList(make_layer("action", layer, i, o, *self.edges) for i, o in pairwise(widths))
-            for _ in range(1 if action_space == "joint" else 2)
+            nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec) for i, o in pairwise(widths))
+            for _ in range(self.space.num_networks)
         )
 
     def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
         """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
         graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
-        if (edge_attr is None) != (self.edges == (None, None)):
-            checks.edge_features(edge_attr, graph.num_edges, *self.edges, h.dtype)
-        logits = []
+        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
+        return self.logits(h, Hearing(graph, edge_attr=edge_attr))
+
+    def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
+        """The same of states that hear all of their neighbours."""
+        outputs = []
         for network in self.networks:
             z = h
             for depth, layer in enumerate(cast(nn.ModuleList, network)):
                 if depth:
-                    z = noise.dropout(self.act(z), self.dropout, self.training)
-                z = layer(z, graph, None, edge_attr)
-            logits.append(z)
-        return self.joined(logits)
-
-    def joined(self, logits: list[Tensor]) -> Tensor:
-        """The logits of all nodes from what its networks gave."""
-        out = logits[0] if self.action_space == "joint" else torch.stack(logits, dim=1)
-        if self.standard_bias:
-            out = out + out.new_tensor([self.standard_bias] + [0.0] * (out.size(-1) - 1))
-        return out
+                    z = drop(self.act(z), self.dropout, self.training)
+                z = layer(z, hearing)
+            outputs.append(z)
+        return self.space.logits(outputs, self.standard_bias)
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Initialise all weights."""
         for layer in self.modules():
             if isinstance(layer, CooperativeLayer):
                 layer.reset_parameters()
@@ -163,7 +162,7 @@ class CoGNN(nn.Module):
         action: LayerSpec | None = "sum",
         action_channels: int = 16,
         action_layers: int = 2,
-        action_space: ActionSpace = "joint",
+        action_space: SpaceName = "joint",
         temperature: float | Literal["learned"] = "learned",
         tau0: float = 0.1,
         mean_over: MeanOver = "kept",
@@ -186,7 +185,7 @@ class CoGNN(nn.Module):
             checks.at_least(name, locals()[name], 1)
         for name in ("action_channels", "action_layers"):
             checks.at_least(name, locals()[name], 1)
-        checks.one_of("action_space", action_space, ACTION_SPACES)
+        checks.one_of("action_space", action_space, list(SPACES))
         checks.one_of("mean_over", mean_over, MEAN_OVER)
         checks.one_of("norm", norm, [*NORMS, None])
         checks.one_of("residual", residual, ["identity", "linear", None])
@@ -205,14 +204,15 @@ class CoGNN(nn.Module):
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
         self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
-        self.edge_dim, self.edge_categories = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
-        edges = (self.edge_dim, self.edge_categories)
+        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
 
         width = hidden_channels
         self.act = ACTIVATIONS[act]()
         self.encoder = nn.Linear(in_channels, width)
         options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
-        self.layers = nn.ModuleList(make_layer("env", env, width, width, *edges, **options) for _ in range(num_layers))
+        self.layers = nn.ModuleList(
+            make_layer("env", env, width, width, self.edge_spec, **options) for _ in range(num_layers)
+        )
         num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
         self.norms = nn.ModuleList(NORMS[norm](width) if norm else nn.Identity() for _ in range(num_norms))
         skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
@@ -225,10 +225,18 @@ class CoGNN(nn.Module):
         self.temperature: nn.Linear | float = 1.0
         if action is not None:
             self.action_network = ActionNetwork(
-                width, action_channels, action_layers, action, action_space, dropout, act, *edges, standard_bias
+                width,
+                action_channels,
+                action_layers,
+                action,
+                action_space,
+                dropout,
+                act,
+                *self.edge_spec,
+                standard_bias,
             )
             self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
-        self.tau0 = tau0
+        self.tau0, self.space = tau0, SPACES[action_space]
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
 
     def forward(
@@ -261,7 +269,8 @@ class CoGNN(nn.Module):
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
-        checks.actions(actions, self.num_layers, graph.num_nodes, self.action_network is not None)
+        checks.actions(actions, self.num_layers, graph.num_nodes, self.space, self.action_network is not None)
+        hearing = Hearing(graph, edge_attr=edge_attr)
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if self.action_network is None:
@@ -271,47 +280,48 @@ class CoGNN(nn.Module):
                     "samples: averages over drawn actions; it goes with neither return_trace nor other actions"
                 )
             draws = torch.stack(
-                [self._run(x, graph, edge_attr, batch, num_graphs, None, generator)[0] for _ in range(samples)]
+                [self._run(x, hearing, batch, num_graphs, "sample", generator)[0] for _ in range(samples)]
             )
             return Samples(draws.mean(0), draws.std(0) if samples > 1 else torch.full_like(draws[0], torch.nan))
-        out, decisions, logits = self._run(x, graph, edge_attr, batch, num_graphs, actions, generator, return_trace)
-        return (out, self._trace(graph, decisions, logits)) if return_trace else out
+        mode = "sample" if actions is None else actions
+        out, steps = self._run(x, hearing, batch, num_graphs, mode, generator, return_trace)
+        return (out, self._trace(graph, steps)) if return_trace else out
 
     def _run(
         self,
         x: Tensor,
-        graph: Graph,
-        edge_attr: Tensor | None,
+        hearing: Hearing,
         batch: Tensor | None,
         num_graphs: int | None,
-        actions: ActionMode | Tensor | None,
+        actions: ActionMode | Tensor,
         generator: torch.Generator | None,
         keep_logits: bool = False,
-    ) -> tuple[Tensor, list[Decision | None], list[Tensor | None]]:
-        decisions: list[Decision | None] = []
-        logits: list[Tensor | None] = []
-        h = self.lift(x)
-        compiles = self.compiled and generator is None
-        if compiles and not (keep_logits or self.checkpoint or isinstance(actions, Tensor)):
-            whole = compiled_whole(self)
-            if whole is not None:
-                return self.decode(whole(self, h, graph, edge_attr, actions), batch, num_graphs), decisions, logits
-        into, take = compiled(self) if compiles else PLAIN
-        h = into(self, h)
-        for index, parts in enumerate(self.steps()):
-            codes = actions[index] if isinstance(actions, Tensor) else actions
-            inputs = (self, *parts, h, graph, edge_attr, codes, generator, keep_logits)
-            forgets = self.checkpoint and torch.is_grad_enabled()
-            h, decision, scores = checkpointed(take, *inputs) if forgets else take(*inputs)
-            if keep_logits:  # for the trace; else a layer leaves nothing but its states
-                decisions.append(decision)
-                logits.append(scores)
-        return self.decode(h, batch, num_graphs), decisions, logits
+    ) -> tuple[Tensor, list[Step]]:
+        """The outputs, and the steps if ``keep_logits``; else a layer leaves nothing but its states."""
+        execution = compiled(self) if self.compiled and generator is None else EAGER
+        run_layers, together = execution.run_layers, execution.together
+        if self.checkpoint and torch.is_grad_enabled():
+            run_layers, together = checkpointed(run_layers), 1
+        h, kept, layers = execution.enter(self, self.lift(x)), [], list(self.parts())
+        for first in range(0, self.num_layers, together):
+            group = slice(first, first + together)
+            codes = actions if isinstance(actions, str) else actions[group]
+            steps = run_layers(self, layers[group], h, hearing, codes, generator, keep_logits)
+            h = steps[-1].h
+            if keep_logits:
+                kept += steps
+        return self.decode(h, batch, num_graphs), kept
 
-    def steps(self) -> Iterator[tuple[nn.Module, nn.Module, nn.Module | None]]:
-        """The norm, the layer and the residual of every step."""
+    def parts(self) -> Iterator[Parts]:
+        """The modules of every layer."""
         for index, layer in enumerate(self.layers):
-            yield self.norms[index], layer, None if self.residuals is None else self.residuals[index]
+            yield Parts(self.norms[index], layer, None if self.residuals is None else self.residuals[index])
+
+    def inverse_temperature(self, h: Tensor) -> Tensor | float:
+        """``1/tau`` of every node ``(N,)``, or the one of all."""
+        if not isinstance(self.temperature, nn.Linear):
+            return 1 / self.temperature
+        return nn.functional.softplus(self.temperature(h).squeeze(-1)) + self.tau0
 
     def encode(self, x: Tensor) -> Tensor:
         """The states before the first layer."""
@@ -319,7 +329,7 @@ class CoGNN(nn.Module):
 
     def lift(self, x: Tensor) -> Tensor:
         """The features at the width of the environment network, once they are known to be finite."""
-        h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
+        h = self.encoder(drop(x, self.input_dropout, self.training))
         checks.finite(x, h)
         return h
 
@@ -334,20 +344,22 @@ class CoGNN(nn.Module):
         return self.decoder[-1](h)
 
     def _drop(self, h: Tensor) -> Tensor:
-        return noise.dropout(h, self.dropout, self.training)
+        return drop(h, self.dropout, self.training)
 
-    def _trace(self, graph: Graph, decisions: list[Decision | None], logits: list[Tensor | None]) -> Trace:
+    def _trace(self, graph: Graph, steps: list[Step]) -> Trace:
         standard = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)
-        actions = torch.stack([standard if d is None else d.actions for d in decisions])
-        certain = nn.functional.one_hot(actions, 4).to(torch.get_default_dtype())
-        # In training the probabilities keep their gradient, so that a loss may ask for fewer edges.
-        probs = [
-            certain[i] if z is None else probabilities(z if self.training else z.detach()) for i, z in enumerate(logits)
-        ]
-        return Trace(graph, actions, torch.stack(probs))
+        actions = torch.stack([standard if s.decision is None else s.decision.actions for s in steps])
+        probs = []
+        for codes, logits in zip(actions, (s.logits for s in steps), strict=True):
+            if logits is None:
+                certain = nn.functional.one_hot(codes, len(self.space.names))
+                probs.append(certain.to(torch.get_default_dtype()))
+            else:  # in training the probabilities keep their gradient, so that a loss may ask for fewer edges
+                probs.append(self.space.probabilities(logits if self.training else logits.detach()))
+        return Trace(graph, actions, torch.stack(probs), self.space)
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Initialise all weights."""
         parts = [self.encoder, *self.layers, *self.norms, *(self.residuals or []), *self.decoder]
         parts += [part for part in (self.action_network, self.temperature) if isinstance(part, nn.Module)]
         for part in parts:

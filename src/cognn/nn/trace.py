@@ -9,7 +9,7 @@ from torch import Tensor
 
 from cognn.core import ops
 from cognn.core.graph import Graph
-from cognn.nn.actions import Action, Gates, broadcasts, force, listens
+from cognn.nn.actions import JOINT, ActionSpace
 
 if TYPE_CHECKING:
     import networkx
@@ -23,11 +23,13 @@ class Trace:
         graph: The input graph.
         actions: ``(num_layers, N)`` codes of :class:`~cognn.Action`.
         probs: ``(num_layers, N, 4)`` probabilities that the action network gave to the four actions.
+        space: The action space, which knows what the codes mean.
     """
 
     graph: Graph
     actions: Tensor
     probs: Tensor
+    space: ActionSpace = JOINT
 
     @property
     def num_layers(self) -> int:
@@ -37,8 +39,8 @@ class Trace:
     def kept(self, layer: int) -> Tensor:
         """Whether each edge of ``edge_index`` carried a message at this layer: ``(E,)`` bool."""
         sender, receiver = self.graph.edge_index
-        actions = self.actions[self._index(layer)]
-        return broadcasts(actions)[sender] & listens(actions)[receiver]
+        listen, broadcast = self.space.force(self.actions[self._index(layer)], torch.bool).gates
+        return broadcast[sender] & listen[receiver]
 
     def kept_ratio(self, nodes: Tensor | None = None) -> Tensor:
         """Share of the directed edges that are kept, per layer: ``(num_layers,)``.
@@ -50,11 +52,11 @@ class Trace:
         if nodes is not None:
             inside = torch.zeros_like(inside).index_fill_(0, torch.arange(len(inside), device=inside.device)[nodes], 1)
         # Counting is a sparse product with a vector per layer: no edge is looked at one by one.
-        total = ops.heard(self.graph, torch.ones_like(inside), Gates(inside, inside)).double().sum()
+        total = ops.heard(self.graph, inside, inside).double().sum()
         ratios = []
-        for gates in (force(actions, inside.dtype).gates for actions in self.actions):
-            within = Gates(gates.listen * inside, gates.broadcast * inside)
-            ratios.append(ops.heard(self.graph, torch.ones_like(inside), within).double().sum() / total)
+        for codes in self.actions:
+            listen, broadcast = self.space.force(codes, inside.dtype).gates
+            ratios.append(ops.heard(self.graph, broadcast * inside, listen * inside).double().sum() / total)
         return torch.stack(ratios).float() if ratios else inside.new_empty(0)
 
     def expected_kept(self) -> Tensor:
@@ -64,10 +66,8 @@ class Trace:
 
         The trace of a model in training mode keeps the gradient of it: a price on edges is one more term of the loss.
         """
-        listen, broadcast = self.probs[..., :2].sum(-1), self.probs[..., ::2].sum(-1)
-        kept = [
-            ops.heard(self.graph, b, Gates(a, torch.ones_like(a))).sum() for a, b in zip(listen, broadcast, strict=True)
-        ]
+        gates = zip(*self.space.expected_gates(self.probs), strict=True)
+        kept = [ops.heard(self.graph, broadcast, listen).sum() for listen, broadcast in gates]
         return torch.stack(kept) / max(self.graph.num_edges, 1) if kept else self.probs.new_empty(0)
 
     def edge_index(self, layer: int) -> Tensor:
@@ -101,15 +101,15 @@ class Trace:
         import polars  # few need it
 
         layers, nodes = self.actions.shape
-        names = [action.name for action in Action]
+        names = list(self.space.names)
         named = polars.Series(names, dtype=polars.Enum(names))
         columns = {
             "layer": torch.arange(layers).repeat_interleave(nodes).numpy(),
             "node": torch.arange(nodes).repeat(layers).numpy(),
             "action": named.gather(self.actions.flatten().cpu().numpy()),
         }
-        probs = self.probs.detach().reshape(-1, len(Action)).float().cpu().numpy()
-        columns |= {f"p_{action.name.lower()}": probs[:, action] for action in Action}
+        probs = self.probs.detach().reshape(-1, len(names)).float().cpu().numpy()
+        columns |= {f"p_{name.lower()}": probs[:, code] for code, name in enumerate(names)}
         polars.DataFrame(columns).write_parquet(path)
 
     def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
@@ -118,7 +118,7 @@ class Trace:
 
         actions = self.actions[self._index(layer)].tolist()
         out = networkx.MultiDiGraph()
-        out.add_nodes_from((v, {"action": Action(code).name}) for v, code in enumerate(actions))
+        out.add_nodes_from((v, {"action": self.space.names[code]}) for v, code in enumerate(actions))
         columns = self.kept(layer).nonzero().flatten().tolist()
         ends = self.graph.edge_index[:, self.kept(layer)].t().tolist()
         out.add_edges_from((u, v, {"edge": column}) for (u, v), column in zip(ends, columns, strict=True))

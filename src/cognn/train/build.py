@@ -1,7 +1,5 @@
 """From a config and a dataset to a model."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -41,7 +39,6 @@ def freeze_actions(model: nn.Module) -> None:
 def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     """The network that ``config`` describes, sized for ``dataset``."""
     task = dataset.task
-    edges: dict[str, Any] = {"edge_dim": dataset.edge_dim, "edge_categories": dataset.edge_categories}
     in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
     pool = config.pool if task.level == "graph" else None
     try:
@@ -68,13 +65,14 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
                 act=config.act,
                 pool=pool,
                 decoder_layers=config.decoder_layers,
-                **edges,
+                edge_dim=dataset.edge_spec.dim,
+                edge_categories=dataset.edge_spec.categories,
             )
         else:
             from cognn.baselines.models import BASELINES, make_baseline
 
             checks.one_of("model", config.model, ["cognn", *BASELINES])
-            model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, **edges)
+            model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, dataset.edge_spec)
     except (ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
     if dataset.node_categories is None:

@@ -16,7 +16,7 @@ def edge_part(layer: CooperativeLayer, edge_index: Tensor, edge_attr: Tensor | N
     if edge_attr.is_floating_point():
         return edge_attr @ layer.edges.weight
     one_hot = [
-        torch.nn.functional.one_hot(c, n) for c, n in zip(edge_attr.t(), layer.edges.edge_categories, strict=True)
+        torch.nn.functional.one_hot(c, n) for c, n in zip(edge_attr.t(), layer.edges.spec.categories, strict=True)
     ]
     return torch.cat(one_hot, 1).to(layer.edges.weight.dtype) @ layer.edges.weight
 

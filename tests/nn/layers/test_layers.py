@@ -8,7 +8,9 @@ from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, GraphConv, SAGEConv
 
 from cognn import Gates, Graph
-from cognn.nn.actions import force
+from cognn.nn.actions import JOINT
+from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.hearing import Hearing
 from cognn.nn.layers import LAYERS, GATLayer, MeanLayer, SumLayer, make_layer
 from tests.conftest import Case, cases, induced, random_case
 from tests.nn.layers.dense import dense_forward
@@ -18,7 +20,7 @@ VARIANTS = {
     "mean-all": partial(MeanLayer, mean_over="all"),
     "gat-heads": partial(GATLayer, heads=3),
 }
-EDGES = {"none": {}, "continuous": {"edge_dim": 2}, "categorical": {"edge_categories": (3, 2)}}
+EDGES = {"none": {}, "continuous": {"edges": EdgeSpec(2)}, "categorical": {"edges": EdgeSpec(None, (3, 2))}}
 every_layer = pytest.mark.parametrize("name", VARIANTS)
 every_edge = pytest.mark.parametrize("kind", EDGES)
 every_width = pytest.mark.parametrize("out", [3, 12])  # the map goes before the sparse product, or after
@@ -51,7 +53,7 @@ def test_a_dropped_neighbour_pulls_at_its_gates_no_harder_than_the_loudest_one_h
         layer.att_target.zero_()
     x = torch.tensor([[1.0], [2.0], [2.0 + louder]])  # which are the scores as well
     gates = Gates(torch.ones(3), torch.tensor([1.0, 1.0, 0.0]).requires_grad_())
-    out = layer(x, Graph(torch.tensor([[1, 2], [0, 0]]), 3), gates)[0, 0]
+    out = layer(x, Hearing(Graph(torch.tensor([[1, 2], [0, 0]]), 3), gates))[0, 0]
     (grad,) = torch.autograd.grad(out, gates.broadcast)
     loudest = 1 / (1 + torch.tensor(-1.0).exp())  # the share of node 1 in what node 0 attends to
     torch.testing.assert_close(grad[2], loudest * (x[2, 0] - out.detach()))
@@ -64,10 +66,10 @@ def test_a_dropped_neighbour_pulls_at_its_gates_no_harder_than_the_loudest_one_h
 def test_actions_equal_the_induced_graph(name: str, kind: str, out: int, case: Case) -> None:
     layer, attr = build(name, out, kind), attributes(kind, case.edge_index.size(1))
     kept = induced(case.edge_index, case.actions[0])
-    gates = force(case.actions[0], torch.float64).gates
-    acted = layer(case.x, Graph(case.edge_index, case.num_nodes), gates, attr)
+    gates = JOINT.force(case.actions[0], torch.float64).gates
+    acted = layer(case.x, Hearing(Graph(case.edge_index, case.num_nodes), gates, attr))
     left = Graph(case.edge_index[:, kept], case.num_nodes)
-    torch.testing.assert_close(acted, layer(case.x, left, None, None if attr is None else attr[kept]))
+    torch.testing.assert_close(acted, layer(case.x, Hearing(left, None, None if attr is None else attr[kept])))
 
 
 @every_layer
@@ -77,7 +79,7 @@ def test_actions_equal_the_induced_graph(name: str, kind: str, out: int, case: C
 def test_value_and_straight_through_gradient_equal_the_dense_formula(name: str, kind: str, out: int, soft) -> None:
     case, layer = random_case(1, layers=1), build(name, out, kind)
     attr = attributes(kind, 30)
-    gates = force(case.actions[0], torch.float64).gates
+    gates = JOINT.force(case.actions[0], torch.float64).gates
     if soft:
         gates = Gates(*torch.rand(2, 9, dtype=torch.float64))
     gates = Gates(*(gate.clone().requires_grad_() for gate in gates))
@@ -86,7 +88,7 @@ def test_value_and_straight_through_gradient_equal_the_dense_formula(name: str, 
     if kind == "continuous":
         inputs.append(attr.requires_grad_())
     weight = torch.randn(9, out, dtype=torch.float64)
-    got = layer(x, Graph(case.edge_index, 9), gates, attr)
+    got = layer(x, Hearing(Graph(case.edge_index, 9), gates, attr))
     expected = dense_forward(name.split("-")[0], layer, x, case.edge_index, gates, attr)
     torch.testing.assert_close(got, expected)
     got_grads = torch.autograd.grad((got * weight).sum(), inputs)
@@ -100,14 +102,16 @@ def test_no_gates_equal_all_standard_and_isolation_ignores_the_edges(name: str, 
     case, layer, attr = random_case(2), build(name, 12, kind), attributes(kind, 30)
     graph = Graph(case.edge_index, 9)
     one, zero = torch.ones(9, dtype=torch.float64), torch.zeros(9, dtype=torch.float64)
-    torch.testing.assert_close(layer(case.x, graph, None, attr), layer(case.x, graph, Gates(one, one), attr))
-    alone = layer(case.x, graph, Gates(zero, zero), attr)
+    torch.testing.assert_close(
+        layer(case.x, Hearing(graph, None, attr)), layer(case.x, Hearing(graph, Gates(one, one), attr))
+    )
+    alone = layer(case.x, Hearing(graph, Gates(zero, zero), attr))
     no_edges = Graph(torch.empty(2, 0, dtype=torch.long), 9)
     empty = None if attr is None else attr[:0]
-    assert torch.equal(alone, layer(case.x, no_edges, Gates(zero, zero), empty))
-    torch.testing.assert_close(alone, layer(case.x, no_edges, None, empty))
+    assert torch.equal(alone, layer(case.x, Hearing(no_edges, Gates(zero, zero), empty)))
+    torch.testing.assert_close(alone, layer(case.x, Hearing(no_edges, None, empty)))
     for gates in (Gates(zero, one), Gates(one, zero)):  # nobody listens, nobody broadcasts
-        torch.testing.assert_close(layer(case.x, graph, gates, attr), alone)
+        torch.testing.assert_close(layer(case.x, Hearing(graph, gates, attr)), alone)
 
 
 def copy_of(name: str, layer: nn.Module, out: int) -> nn.Module:
@@ -139,7 +143,7 @@ def test_all_standard_equals_pyg(name: str, out: int, dtype: torch.dtype, case: 
     layer = build(name, out).to(dtype)
     twin = copy_of(name, layer, out).to(dtype)
     x, tolerance = case.x.to(dtype), 1e-5 if dtype == torch.float32 else 1e-10
-    got = layer(x, Graph(case.edge_index, case.num_nodes))
+    got = layer(x, Hearing(Graph(case.edge_index, case.num_nodes)))
     torch.testing.assert_close(got, twin(x, case.edge_index), rtol=tolerance, atol=tolerance)
 
 
@@ -150,10 +154,10 @@ def test_permutation_equivariance(name: str, case: Case, rng) -> None:
     rng.shuffle(order)
     order = torch.tensor(order)
     moved = torch.empty_like(order).scatter_(0, order, torch.arange(case.num_nodes))
-    gates = force(case.actions[0], torch.float64).gates
-    out = layer(case.x, Graph(case.edge_index, case.num_nodes), gates)
+    gates = JOINT.force(case.actions[0], torch.float64).gates
+    out = layer(case.x, Hearing(Graph(case.edge_index, case.num_nodes), gates))
     shuffled = Gates(*(gate[order] for gate in gates))
-    again = layer(case.x[order], Graph(moved[case.edge_index], case.num_nodes), shuffled)
+    again = layer(case.x[order], Hearing(Graph(moved[case.edge_index], case.num_nodes), shuffled))
     torch.testing.assert_close(again, out[order])
 
 
@@ -161,10 +165,10 @@ def test_attention_is_exact_and_finite_whatever_the_scores() -> None:
     torch.manual_seed(0)
     case, layer = random_case(6, layers=1), GATLayer(5, 4)
     x = (case.x.float() * 1000).requires_grad_()  # scores of thousands
-    gates = Gates(*(gate.requires_grad_() for gate in force(case.actions[0], torch.float32).gates))
+    gates = Gates(*(gate.requires_grad_() for gate in JOINT.force(case.actions[0], torch.float32).gates))
     kept = induced(case.edge_index, case.actions[0])
-    out = layer(x, Graph(case.edge_index, 9), gates)
-    torch.testing.assert_close(out, layer(x, Graph(case.edge_index[:, kept], 9)))
+    out = layer(x, Hearing(Graph(case.edge_index, 9), gates))
+    torch.testing.assert_close(out, layer(x, Hearing(Graph(case.edge_index[:, kept], 9))))
     out.sum().backward()
     assert all(value.grad.isfinite().all() for value in (x, *gates))
 
@@ -176,7 +180,7 @@ def test_degenerate_graphs(name: str, kind: str) -> None:
     for n in (0, 1, 3):
         x = torch.randn(n, 5, dtype=torch.float64, requires_grad=True)
         gates = Gates(*torch.ones(2, n, dtype=torch.float64).requires_grad_())
-        out = layer(x, Graph(torch.empty(2, 0, dtype=torch.long), n), gates, attr)
+        out = layer(x, Hearing(Graph(torch.empty(2, 0, dtype=torch.long), n), gates, attr))
         assert out.shape == (n, 3)
         out.sum().backward()
         assert x.grad.isfinite().all()
@@ -189,7 +193,7 @@ def test_reset_repr_and_state_dict(name: str, kind: str) -> None:
     case, attr = random_case(7), attributes(kind, 30)
     graph = Graph(case.edge_index, 9)
     other.load_state_dict(layer.state_dict())
-    torch.testing.assert_close(other(case.x, graph, None, attr), layer(case.x, graph, None, attr))
+    torch.testing.assert_close(other(case.x, Hearing(graph, None, attr)), layer(case.x, Hearing(graph, None, attr)))
     before = [parameter.clone() for parameter in layer.parameters()]
     torch.manual_seed(42)
     layer.reset_parameters()
@@ -208,7 +212,7 @@ def test_make_layer_refuses_what_it_does_not_know() -> None:
         GATLayer(4, 4, heads=3)
     with pytest.raises(ValueError, match="mean_over: expected one of kept, all, got 'half'"):
         MeanLayer(4, 4, mean_over="half")
-    assert isinstance(make_layer("env", partial(SumLayer, edge_dim=2), 4, 4), SumLayer)
+    assert isinstance(make_layer("env", partial(SumLayer, edges=EdgeSpec(2)), 4, 4), SumLayer)
 
 
 @pytest.mark.parametrize("name", list(LAYERS))
@@ -220,4 +224,4 @@ def test_masks_of_explainers_are_those_of_pyg(name: str) -> None:
     for one in (layer, twin):
         one.explain, one._edge_mask, one._apply_sigmoid = True, nn.Parameter(mask), False
         one._loop_mask = torch.ones(len(mask), dtype=torch.bool)
-    torch.testing.assert_close(layer(case.x, Graph(edge_index, 9)), twin(case.x, edge_index))
+    torch.testing.assert_close(layer(case.x, Hearing(Graph(edge_index, 9))), twin(case.x, edge_index))

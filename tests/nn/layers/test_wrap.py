@@ -17,7 +17,9 @@ from torch_geometric.nn import (
 )
 
 from cognn import Gates, Graph
-from cognn.nn.actions import force
+from cognn.nn.actions import JOINT
+from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.hearing import Hearing
 from cognn.nn.layers import WrappedLayer
 from tests.conftest import Case, cases, induced, random_case
 
@@ -40,7 +42,7 @@ CONVS = {
 def build(name: str) -> WrappedLayer:
     torch.manual_seed(0)
     make, edge_dim, _ = CONVS[name]
-    return WrappedLayer(make(5, 6), 5, 6, edge_dim).double().eval()
+    return WrappedLayer(make(5, 6), 5, 6, EdgeSpec(edge_dim)).double().eval()
 
 
 def attributes(name: str, num_edges: int) -> torch.Tensor | None:
@@ -52,8 +54,8 @@ def attributes(name: str, num_edges: int) -> torch.Tensor | None:
 def test_forward_is_exactly_the_layer_on_the_induced_edges(name: str, case: Case) -> None:
     layer, attr = build(name), attributes(name, case.edge_index.size(1))
     kept = induced(case.edge_index, case.actions[0])
-    gates = force(case.actions[0], torch.float64).gates
-    got = layer(case.x, Graph(case.edge_index, case.num_nodes), gates, attr)
+    gates = JOINT.force(case.actions[0], torch.float64).gates
+    got = layer(case.x, Hearing(Graph(case.edge_index, case.num_nodes), gates, attr))
     extra = {} if attr is None else {"edge_attr": attr[kept]}
     torch.testing.assert_close(got, layer.conv(case.x, case.edge_index[:, kept], **extra))
 
@@ -62,8 +64,8 @@ def test_forward_is_exactly_the_layer_on_the_induced_edges(name: str, case: Case
 def test_gradients_reach_the_gates(name: str) -> None:
     layer, case = build(name), random_case(1, layers=1)
     assert layer.estimator == CONVS[name][2]
-    gates = Gates(*(gate.requires_grad_() for gate in force(case.actions[0], torch.float64).gates))
-    layer(case.x, Graph(case.edge_index, 9), gates, attributes(name, 30)).pow(2).sum().backward()
+    gates = Gates(*(gate.requires_grad_() for gate in JOINT.force(case.actions[0], torch.float64).gates))
+    layer(case.x, Hearing(Graph(case.edge_index, 9), gates, attributes(name, 30))).pow(2).sum().backward()
     kept = induced(case.edge_index, case.actions[0])
     between = case.edge_index[:, kept & (case.edge_index[0] != case.edge_index[1])]
     assert (gates.listen.grad[between[1]] != 0).all()
@@ -80,8 +82,8 @@ def test_sum_estimator_equals_the_native_layer() -> None:
     wrapped.conv.lin_root.weight = native.lin_self.weight
     grads = []
     for layer in (native, wrapped):
-        gates = Gates(*(gate.requires_grad_() for gate in force(case.actions[0], torch.float64).gates))
-        out = layer(case.x, Graph(case.edge_index, 9), gates)
+        gates = Gates(*(gate.requires_grad_() for gate in JOINT.force(case.actions[0], torch.float64).gates))
+        out = layer(case.x, Hearing(Graph(case.edge_index, 9), gates))
         grads.append(torch.autograd.grad(out.pow(2).sum(), gates))
     for one, other in zip(*grads, strict=True):
         torch.testing.assert_close(one, other)
@@ -91,11 +93,11 @@ def test_hooks_do_not_stay_and_reset_works() -> None:
     layer, case = build("graph-add"), random_case(3)
     zero = torch.zeros(9, dtype=torch.float64)
     graph = Graph(case.edge_index, 9)
-    before = layer(case.x, graph)
-    layer(case.x, graph, Gates(zero, zero))
-    assert torch.equal(layer(case.x, graph), before)
+    before = layer(case.x, Hearing(graph))
+    layer(case.x, Hearing(graph, Gates(zero, zero)))
+    assert torch.equal(layer(case.x, Hearing(graph)), before)
     layer.reset_parameters()
-    assert not torch.equal(layer(case.x, graph), before)
+    assert not torch.equal(layer(case.x, Hearing(graph)), before)
     assert repr(layer) == "WrappedLayer(GraphConv(5, 6), estimator='all')"
 
 
@@ -126,7 +128,7 @@ class Backwards(MessagePassing):
 )
 def test_refuses_what_cannot_cooperate(make, edge_dim, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        WrappedLayer(make(), 5, 6, edge_dim)
+        WrappedLayer(make(), 5, 6, EdgeSpec(edge_dim))
 
 
 class MeanTimesZero(MessagePassing):
@@ -146,8 +148,8 @@ def test_the_trial_is_not_fooled_by_a_start_at_zero_or_by_batch_statistics() -> 
     layer = WrappedLayer(EdgeConv(mlp, aggr="add"), 5, 6).double().train()
     assert layer.estimator == "kept"
     case = random_case(4, layers=1)
-    gates, kept = force(case.actions[0], torch.float64).gates, induced(case.edge_index, case.actions[0])
-    got = layer(case.x, Graph(case.edge_index, 9), gates)
+    gates, kept = JOINT.force(case.actions[0], torch.float64).gates, induced(case.edge_index, case.actions[0])
+    got = layer(case.x, Hearing(Graph(case.edge_index, 9), gates))
     torch.testing.assert_close(got, layer.conv(case.x, case.edge_index[:, kept]))
 
 

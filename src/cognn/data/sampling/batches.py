@@ -77,7 +77,7 @@ class _Cut:
             "out_ptr": pointers[1],
             "ones": g.ones.new_ones(len(edges)),  # an item may be taken twice, so there may be more than in all
         }
-        return Graph._derived(tensors, len(nodes))
+        return Graph.from_tensors(tensors, len(nodes))
 
 
 def ranges(start: Tensor, count: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class Subgraphs:
             "out_slot": (inside.cumsum(0) - 1).index_select(0, listed).to(small),
             "ones": torch.ones(len(sender)),
         }
-        cut = Graph._derived(tensors, len(nodes))
+        cut = Graph.from_tensors(tensors, len(nodes))
         cut._loopless = cut._without_loops()
         return cut, edges
 

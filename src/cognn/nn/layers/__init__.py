@@ -5,6 +5,7 @@ from typing import Any
 
 from torch_geometric.nn import MessagePassing
 
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.layers.base import CooperativeLayer
 from cognn.nn.layers.gat import GATLayer
 from cognn.nn.layers.gcn import GCNLayer
@@ -41,8 +42,7 @@ def make_layer(
     spec: LayerSpec,
     in_channels: int,
     out_channels: int,
-    edge_dim: int | None = None,
-    edge_categories: tuple[int, ...] | None = None,
+    edges: EdgeSpec = NO_EDGES,
     **options: Any,
 ) -> CooperativeLayer:
     """Build the layer that ``spec`` names or makes; ``argument`` is what the caller's user called it."""
@@ -51,20 +51,14 @@ def make_layer(
             raise ValueError(
                 f"{argument}: unknown layer {spec!r}; known are {', '.join(LAYERS)}, or a callable (in, out)"
             )
-        return LAYERS[spec](in_channels, out_channels, edge_dim=edge_dim, edge_categories=edge_categories, **options)  # type: ignore[call-arg]
+        return LAYERS[spec](in_channels, out_channels, edges=edges, **options)  # type: ignore[call-arg]
     if not callable(spec):
         raise TypeError(f"{argument}: expected a name ({', '.join(LAYERS)}) or a callable (in, out), got {spec!r}")
     layer = spec(in_channels, out_channels)
     if isinstance(layer, CooperativeLayer):
-        if (edge_dim is not None or edge_categories is not None) and getattr(layer, "edges", None) is None:
-            raise ValueError(
-                f"{argument}: {layer} takes no edge features; pass them to its edge_dim or edge_categories"
-            )
+        if edges != NO_EDGES and layer.edges is None:
+            raise ValueError(f"{argument}: {layer} takes no edge features; pass it edges=EdgeSpec(...)")
         return layer
     if not isinstance(layer, MessagePassing):
         raise TypeError(f"{argument}: the callable must return a PyG MessagePassing layer, got {type(layer).__name__}")
-    if edge_categories is not None:
-        raise ValueError(
-            f"{argument}: {type(layer).__name__} takes continuous edge features; give edge_dim, not edge_categories"
-        )
-    return WrappedLayer(layer, in_channels, out_channels, edge_dim)
+    return WrappedLayer(layer, in_channels, out_channels, edges)

@@ -4,11 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from cognn.core import ops
 from cognn.core.fused_linear import sum_of_maps
-from cognn.core.graph import Graph
-from cognn.nn.actions import Gates
-from cognn.nn.layers.base import CooperativeLayer, edge_messages, heard_edges
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.hearing import Hearing
+from cognn.nn.layers.base import CooperativeLayer
 
 
 class SumLayer(CooperativeLayer):
@@ -19,33 +18,18 @@ class SumLayer(CooperativeLayer):
     Args:
         in_channels: Width of the input.
         out_channels: Width of the output.
-        edge_dim: Number of continuous edge features, if there are any.
-        edge_categories: Number of values of each categorical edge feature, if there are any.
+        edges: The edge features.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        edge_dim: int | None = None,
-        edge_categories: tuple[int, ...] | None = None,
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
         super().__init__(in_channels, out_channels)
         self.lin_self = nn.Linear(in_channels, out_channels)
         self.lin_neighbor = nn.Linear(in_channels, out_channels, bias=False)
-        self.edges = edge_messages(edge_dim, edge_categories, out_channels)
+        self.edges = edges.messages(out_channels)
 
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        self.lin_self.reset_parameters()
-        self.lin_neighbor.reset_parameters()
-        if self.edges is not None:
-            self.edges.reset_parameters()
-
-    def forward(self, x: Tensor, graph: Graph, gates: Gates | None = None, edge_attr: Tensor | None = None) -> Tensor:
+    def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """See the class."""
-        scale = self.scale(graph, gates)
-        mask = self.edge_mask(graph)
+        scale = self.scale(hearing)
         if self.out_channels < self.in_channels:
             # A map to fewer channels goes before the sparse product, so that less travels over the edges; both maps
             # read the states at once.
@@ -54,14 +38,11 @@ class SumLayer(CooperativeLayer):
                 torch.cat([self.lin_self.weight, self.lin_neighbor.weight]),
                 torch.cat([self.lin_self.bias, torch.zeros_like(self.lin_self.bias)]),
             ).split(self.out_channels, dim=-1)
-            out = graph.updated(own) + ops.heard(graph, message, gates, mask, scale)
+            out = hearing.own(own) + hearing.sum(message, scale=scale)
         else:
-            told = ops.heard(graph, x, gates, mask, scale)
-            out = sum_of_maps(self.lin_self, graph.updated(x), self.lin_neighbor, told)
-        if self.edges is not None and edge_attr is not None:
-            out = out + heard_edges(self.edges, graph, edge_attr, gates, mask, scale)
-        return out
+            out = sum_of_maps(self.lin_self, hearing.own(x), self.lin_neighbor, hearing.sum(x, scale=scale))
+        return out if self.edges is None else out + hearing.edges(self.edges, scale=scale)
 
-    def scale(self, graph: Graph, gates: Gates | None) -> Tensor | None:
-        """Factor ``(N,)`` of what a node hears; None is one."""
+    def scale(self, hearing: Hearing) -> Tensor | None:
+        """Factor ``(receivers,)`` of what a node hears; None is one."""
         return None

@@ -12,7 +12,8 @@ from torch_geometric.nn import MessagePassing, SumAggregation
 
 from cognn.core.graph import Graph
 from cognn.core.seeding import seeded
-from cognn.nn.actions import Gates
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.hearing import Gates, Hearing
 from cognn.nn.layers.base import CooperativeLayer
 
 
@@ -34,38 +35,42 @@ class WrappedLayer(CooperativeLayer):
         conv: The layer, with ``flow="source_to_target"``.
         in_channels: Width of its input.
         out_channels: Width of its output.
-        edge_dim: Number of continuous edge features that it is given as ``edge_attr``.
+        edges: The edge features, continuous ones, that it is given as ``edge_attr``.
     """
 
-    def __init__(self, conv: MessagePassing, in_channels: int, out_channels: int, edge_dim: int | None = None) -> None:
+    def __init__(self, conv: MessagePassing, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
         super().__init__(in_channels, out_channels)
         name = type(conv).__name__
         if conv.flow != "source_to_target":
             raise ValueError(f"{name}: expected flow='source_to_target', got {conv.flow!r}")
         if getattr(conv, "cached", False):
             raise ValueError(f"{name}: cached=True keeps one graph, but the induced graph changes; use cached=False")
-        if edge_dim is not None and "edge_attr" not in inspect.signature(conv.forward).parameters:
-            raise ValueError(f"{name}: takes no edge_attr, but edge_dim={edge_dim} was given")
-        self.conv, self.edge_dim = conv, edge_dim
+        if edges.categories is not None:
+            raise ValueError(f"{name}: takes continuous edge features; give edge_dim, not edge_categories")
+        if edges.dim is not None and "edge_attr" not in inspect.signature(conv.forward).parameters:
+            raise ValueError(f"{name}: takes no edge_attr, but {edges} was given")
+        self.conv, self.spec = conv, edges
         conv.explain = False  # a PyG explainer masks this layer, which knows which edges are left
         self.estimator = "kept"
         self.estimator = self._probe(name)
 
     def reset_parameters(self) -> None:
-        """Draw all weights of the wrapped layer anew."""
+        """Initialise all weights of the wrapped layer."""
         self.conv.reset_parameters()
 
     # PyG skips its message hooks while tracing, so this layer stays eager inside a compiled model.
     @torch.compiler.disable
-    def forward(self, x: Tensor, graph: Graph, gates: Gates | None = None, edge_attr: Tensor | None = None) -> Tensor:
+    def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """See the class."""
-        edge_index, mask = graph.edge_index, self.explain_mask()
-        if gates is not None and self.estimator == "kept":
-            kept = (gates.listen[edge_index[1]] * gates.broadcast[edge_index[0]]).detach() != 0
+        assert isinstance(hearing.adjacency, Graph)
+        edge_index, mask, edge_attr = hearing.adjacency.edge_index, hearing.mask, hearing.edge_attr
+        gate = hearing.kept(edge_index)
+        if gate is not None and self.estimator == "kept":
+            kept = gate.detach() != 0
             edge_index = edge_index[:, kept]
             edge_attr = None if edge_attr is None else edge_attr[kept]
             mask = None if mask is None else mask[kept]
-        if gates is None and mask is None:
+        if gate is None and mask is None:
             return self._run(x, edge_index, edge_attr)
         used = edge_index
 
@@ -75,13 +80,13 @@ class WrappedLayer(CooperativeLayer):
 
         def weigh(conv: MessagePassing, _: Any, message: Tensor) -> Tensor:
             weight = message.new_ones(used.size(1))
-            if gates is not None:
-                gate = gates.listen[used[1]] * gates.broadcast[used[0]]
+            gate = hearing.kept(used)
+            if gate is not None:
                 weight = torch.where(used[0] == used[1], weight, gate) if self.estimator == "kept" else gate
             if mask is not None:
                 weight = weight * _align(mask, edge_index, used)
-            edge_dim = conv.node_dim % message.dim()
-            return message * weight.view([-1 if i == edge_dim else 1 for i in range(message.dim())]).to(message.dtype)
+            edges = conv.node_dim % message.dim()
+            return message * weight.view([-1 if i == edges else 1 for i in range(message.dim())]).to(message.dtype)
 
         hooks = self.conv.register_propagate_forward_pre_hook(see), self.conv.register_message_forward_hook(weigh)
         try:
@@ -104,7 +109,7 @@ class WrappedLayer(CooperativeLayer):
         edge_index = torch.randint(8, (2, 40), generator=rng)
         graph = Graph(edge_index[:, edge_index[1].argsort(stable=True)], 8)  # some aggregations want them sorted
         x = torch.randn(8, self.in_channels, generator=rng)
-        edge_attr = None if self.edge_dim is None else torch.randn(40, self.edge_dim, generator=rng)
+        edge_attr = None if self.spec.dim is None else torch.randn(40, self.spec.dim, generator=rng)
         original = self.conv
         parameter = next(original.parameters(), x)
         if not isinstance(parameter, UninitializedParameter) and parameter.is_floating_point():
@@ -125,8 +130,8 @@ class WrappedLayer(CooperativeLayer):
                     outs = []
                     for self.estimator in ("kept", "all"):
                         with seeded(1, x.device):
-                            outs.append(self(x, graph, gates, edge_attr))
-                    kept = (gates.listen[graph.edge_index[1]] * gates.broadcast[graph.edge_index[0]]) != 0
+                            outs.append(self(x, Hearing(graph, gates, edge_attr)))
+                    kept = Hearing(graph, gates).kept(graph.edge_index) != 0
                     attr = None if edge_attr is None else edge_attr[kept]
                     with seeded(1, x.device):
                         plain = self._run(x, graph.edge_index[:, kept], attr)

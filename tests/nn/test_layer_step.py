@@ -9,8 +9,7 @@ from torch_geometric.nn import GINConv, GraphConv
 
 from cognn import CoGNN, Graph
 from cognn.core import fused_linear as maps
-from cognn.core import ops
-from cognn.nn import step as module
+from cognn.nn import compiling as module
 from cognn.nn.layers import GATLayer
 from tests.conftest import random_case
 
@@ -97,18 +96,6 @@ def test_checkpointing_counts_a_batch_once_in_layers_of_pyg_too() -> None:
         assert torch.equal(one, other)
 
 
-def test_checkpointing_does_not_multiply_again_what_the_actions_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    times, calls = ops._times, []
-    monkeypatch.setattr(ops, "_times", lambda *arguments: calls.append(1) or times(*arguments))
-    counts = []
-    for net in _twins(action_layers=1):  # whose action network has narrow products only
-        net.checkpoint = bool(counts)
-        calls.clear()
-        _results(net, *_board(30))
-        counts.append(len(calls))
-    assert counts[0] == counts[1] > 0
-
-
 def test_a_checkpointed_graph_may_be_walked_back_twice() -> None:
     _, net = _twins()
     net.checkpoint = True
@@ -149,14 +136,3 @@ def test_layers_of_pyg_and_draws_of_ones_own_are_not_compiled(monkeypatch: pytes
     wrapped = CoGNN(5, 8, 3, num_layers=2, env=lambda i, o: GraphConv(i, o), compile=True)
     wrapped(case.x, Graph(case.edge_index, 9))
     CoGNN(5, 8, 3, num_layers=2, compile=True)(case.x, case.edge_index, generator=torch.Generator())
-
-
-def test_what_would_take_long_to_compile_whole_is_compiled_by_layers() -> None:
-    def effort(num_layers: int, **options: object) -> int:
-        return module._effort(CoGNN(5, 8, 3, num_layers, **options))
-
-    assert effort(4, action_layers=2) == module.SHALLOW
-    assert effort(5, action_layers=2) > module.SHALLOW
-    assert effort(4, action_layers=2, action_space="factored") > module.SHALLOW
-    assert effort(4, action_layers=2, env="gat", action="gat") == 2 * module.SHALLOW
-    assert effort(8, action=None) == module.SHALLOW

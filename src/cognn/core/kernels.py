@@ -1,0 +1,141 @@
+"""Sparse kernels without gradients: the only file that knows how sparsity is computed.
+
+Each kernel is registered as a PyTorch operator, which ``torch.compile`` calls without a graph break.  Eager code calls
+the function itself, because the dispatch of a registered operator costs more than a product of a small graph.
+"""
+
+import warnings
+
+import torch
+from torch import Tensor
+from torch.compiler import is_compiling
+
+from cognn.core.graph import Adjacency
+from cognn.core.operators import operators, register
+
+# The CSR product is the faster kernel for narrow x, unless there are few edges (benchmarks/spmm.py).
+NARROW, FEW_EDGES, MANY_EDGES = 8, 10_000, 200_000
+
+with warnings.catch_warnings():  # PyTorch warns once per process that CSR tensors are in beta
+    warnings.simplefilter("ignore")
+    torch.eye(1, device="cpu").to_sparse_csr()
+
+
+def structure(adjacency: Adjacency, transposed: bool) -> tuple[Tensor, Tensor]:
+    """Row pointers and columns of ``A``, or of its transpose."""
+    a = adjacency
+    return (a.out_ptr, a.out_receiver) if transposed else (a.in_ptr, a.in_sender)
+
+
+def reorder(adjacency: Adjacency, value: Tensor, transposed: bool) -> Tensor:
+    """Edge values in the order of ``A`` brought into that of its transpose, or back."""
+    if not transposed:
+        return value[adjacency.out_slot]
+    return torch.empty_like(value).index_copy(0, adjacency.out_slot.long(), value)
+
+
+def matmul(adjacency: Adjacency, x: Tensor, weight: Tensor | None = None, transposed: bool = False) -> Tensor:
+    """``A_w @ x``, or ``A_w^T @ x``."""
+    value = adjacency.ones if weight is None else weight
+    return product(x, *structure(adjacency, transposed), value, weight is not None)
+
+
+def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
+    """``out[i] = sum of value[j] * x[index[j]] for ptr[i] <= j < ptr[i + 1]``; ``value``: ones unless ``weighted``."""
+    if not is_compiling():
+        return _product(x, ptr, index, value, weighted)
+    if not weighted and x.dim() == 2 and x.size(1) > NARROW and x.dtype == torch.float32 and not _autocast(x):
+        return _bag(x, ptr, index, None)  # compiled code calls this kernel of PyTorch from C++
+    return operators().product(x, ptr, index, value, weighted)
+
+
+def edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """``out[j] = left[i] . right[index[j]]`` for ``j`` in row ``i``: a value per edge without a vector per edge."""
+    return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, ptr, index)
+
+
+def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
+    """Maximum of the rows ``value[ptr[i]:ptr[i + 1]]``; -inf for an empty segment."""
+    return (operators().segment_max if is_compiling() else _segment_max)(value, ptr)
+
+
+def gathered_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """:func:`edge_dot` by vectors gathered per edge: differentiable, and for any type."""
+    rows = torch.repeat_interleave(torch.arange(left.size(0), device=left.device), ptr.diff())
+    left, right = left[rows], right[index]
+    return left * right if left.dim() == 1 else (left * right).sum(-1)
+
+
+def _product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
+    if _autocast(x):  # it would cast the dense operand to a type that CSR does not have
+        with torch.autocast(x.device.type, enabled=False):
+            return _product(x, ptr, index, value, weighted)
+    if index.numel() == 0 or x.numel() == 0:
+        return x.new_zeros((ptr.numel() - 1, *x.shape[1:]))
+    if x.dim() == 2 and x.size(1) == 1:
+        return _product(x.squeeze(-1), ptr, index, value, weighted).unsqueeze(-1)
+    if _uses_csr(x, index, weighted):
+        return _csr(ptr, index, value.to(x.dtype).contiguous(), x.size(0)) @ x
+    weight = value.to(x.dtype).contiguous() if weighted else None
+    return _bag(x.unsqueeze(-1), ptr, index, weight).squeeze(-1) if x.dim() == 1 else _bag(x, ptr, index, weight)
+
+
+def _uses_csr(x: Tensor, index: Tensor, weighted: bool) -> bool:
+    """Whether the CSR product is the faster kernel, else the embedding bag (``benchmarks/spmm.py``)."""
+    if x.dtype == torch.float64 or x.is_cuda:
+        return True
+    if x.dtype != torch.float32 or index.numel() < FEW_EDGES:
+        return False
+    most = NARROW if weighted or index.numel() >= MANY_EDGES else 2 * NARROW
+    return x.dim() == 1 or x.size(1) <= most
+
+
+def _bag(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Tensor:
+    # Detached, so that PyTorch prepares nothing for a gradient.
+    return torch.embedding_bag(x.detach().contiguous(), index, ptr, False, 0, False, weight, True)[0]
+
+
+def _csr(ptr: Tensor, index: Tensor, value: Tensor, num_columns: int) -> Tensor:
+    return torch.sparse_csr_tensor(ptr, index, value, (ptr.numel() - 1, num_columns), check_invariants=False)
+
+
+def _edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    if _autocast(left):
+        with torch.autocast(left.device.type, enabled=False):
+            return _edge_dot(left, right, ptr, index)
+    if index.numel() == 0 or left.numel() == 0:
+        return left.new_zeros(index.numel())
+    if left.dim() == 1:
+        left, right = left.unsqueeze(-1), right.unsqueeze(-1)
+    if left.dtype not in (torch.float32, torch.float64) or index.numel() > left.size(0) * right.size(0):
+        # sampled_addmm knows neither half precision nor more values than the matrix has places (parallel edges).
+        return gathered_dot(left, right, ptr, index)
+    pattern = _csr(ptr, index, left.new_zeros(index.numel()), right.size(0))
+    return torch.sparse.sampled_addmm(pattern, left.contiguous(), right.t(), beta=0.0).values().clone()
+
+
+def _segment_max(value: Tensor, ptr: Tensor) -> Tensor:
+    if value.numel() == 0:
+        return value.new_full((ptr.numel() - 1, *value.shape[1:]), -torch.inf)
+    return torch.segment_reduce(value.contiguous(), "max", offsets=ptr.long(), initial=-torch.inf)
+
+
+def _autocast(x: Tensor) -> bool:
+    return torch.is_autocast_enabled(x.device.type)
+
+
+register(
+    "product(Tensor x, Tensor ptr, Tensor index, Tensor value, bool weighted) -> Tensor",
+    _product,
+    lambda x, ptr, index, value, weighted: x.new_empty((ptr.size(0) - 1, *x.shape[1:])),
+)
+register(
+    "edge_dot(Tensor left, Tensor right, Tensor ptr, Tensor index) -> Tensor",
+    _edge_dot,
+    lambda left, right, ptr, index: left.new_empty(index.shape),
+)
+register(
+    "segment_max(Tensor value, Tensor ptr) -> Tensor",
+    _segment_max,
+    lambda value, ptr: value.new_empty((ptr.size(0) - 1, *value.shape[1:])),
+)

@@ -1,0 +1,103 @@
+"""Edge features: what a model expects of them, and how they join a message without an E x d tensor."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from cognn.core import ops
+from cognn.core.graph import Adjacency
+
+
+class EdgeSpec(NamedTuple):
+    """The edge features of a model: continuous, categorical, or none."""
+
+    dim: int | None = None
+    """Number of continuous features."""
+    categories: tuple[int, ...] | None = None
+    """Number of values of each categorical feature."""
+
+    @classmethod
+    def of(cls, edge_dim: int | None, edge_categories: int | Sequence[int] | None) -> "EdgeSpec":
+        """The spec of a user's two options."""
+        if isinstance(edge_categories, int | Integral):
+            edge_categories = (int(edge_categories),)
+        if edge_dim is not None and edge_categories is not None:
+            raise ValueError("edge_categories: give either edge_dim or edge_categories, not both")
+        sizes = {"edge_dim": () if edge_dim is None else (edge_dim,), "edge_categories": edge_categories or ()}
+        for name, values in sizes.items():
+            for value in values:
+                if isinstance(value, bool) or not isinstance(value, Integral):
+                    raise TypeError(f"{name}: expected a whole number, got {value!r}")
+                if value < 1:
+                    raise ValueError(f"{name}: expected 1 or more, got {value}")
+        return cls(edge_dim, None if edge_categories is None else tuple(edge_categories))
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of ``edge_attr``; 0 without edge features."""
+        return self.dim if self.dim is not None else len(self.categories or ())
+
+    def __str__(self) -> str:
+        return f"edge_dim={self.dim}" if self.dim is not None else f"edge_categories={self.categories}"
+
+    def messages(self, out_channels: int) -> "EdgeMessages | None":
+        """The module that maps these features to messages; None without edge features."""
+        return None if self == NO_EDGES else EdgeMessages(self, out_channels)
+
+
+NO_EDGES = EdgeSpec()
+
+
+class EdgeMessages(nn.Module):
+    r"""Edge features as a part of the message: :math:`\sum_u w_{vu}\, W_e e_{vu}` without an E x d tensor.
+
+    Continuous features ``(E, dim)`` are summed first and mapped afterwards; categorical ones, ``(E, columns)``
+    integers, are counted first and then multiplied with their embedding table.
+    """
+
+    def __init__(self, spec: EdgeSpec, out_channels: int) -> None:
+        super().__init__()
+        self.spec = spec
+        width = spec.dim if spec.dim is not None else sum(spec.categories or ())
+        self.weight = nn.Parameter(torch.empty(width, out_channels))
+        starts = torch.tensor(spec.categories or (), dtype=torch.long).cumsum(0)
+        self.start: Tensor  # the first row of every column's categories
+        self.register_buffer("start", torch.cat([starts.new_zeros(1), starts])[: len(starts)], persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise the map: as a linear layer for continuous features, small embeddings for categories."""
+        if self.spec.dim is not None:
+            bound = max(self.spec.dim, 1) ** -0.5
+            nn.init.uniform_(self.weight, -bound, bound)
+        else:
+            nn.init.normal_(self.weight, std=self.weight.size(1) ** -0.5)
+
+    def forward(
+        self, adjacency: Adjacency, edge_attr: Tensor, weight: Tensor | None = None, channels: slice | None = None
+    ) -> Tensor:
+        """Weighted sum over the edges into every receiver, of all or some channels; ``weight`` by receiver."""
+        table = self.weight if channels is None else self.weight[:, channels]
+        if self.spec.dim is not None:
+            return ops.edge_sum(adjacency, edge_attr, weight) @ table
+        count = ops.edge_count(adjacency, self.rows(edge_attr), self.weight.size(0), weight)
+        return count.to(self.weight.dtype) @ table
+
+    def project(self, adjacency: Adjacency, edge_attr: Tensor, vector: Tensor) -> Tensor:
+        """Dot product of every edge's message with ``vector`` ``(out_channels, heads)``, by receiver."""
+        table = self.weight @ vector
+        order = adjacency.in_edge.long()
+        if self.spec.dim is not None:
+            return edge_attr[order] @ table
+        return table[self.rows(edge_attr)[order]].sum(1)
+
+    def rows(self, edge_attr: Tensor) -> Tensor:
+        """The rows of the embedding table of every edge's categories ``(E, columns)``."""
+        return (edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr) + self.start
+
+    def extra_repr(self) -> str:
+        """Sizes for ``repr``."""
+        return f"{self.spec}, out_channels={self.weight.size(1)}"

@@ -1,0 +1,58 @@
+"""Attention over what is heard, shared by GAT and the attention baselines."""
+
+from torch import Tensor, cat, maximum, where
+
+from cognn.nn.hearing import Hearing
+from cognn.nn.layers.base import CooperativeLayer
+
+
+class Attention(CooperativeLayer):
+    r"""Softmax-weighted mean of the values of the heard neighbours, and of the node itself where it takes part.
+
+    .. math:: h_v' = \frac{s_{vv}\, m_{vv} + l_v \sum_u s_{vu} b_u\, m_{vu}}{s_{vv} + l_v \sum_u s_{vu} b_u},
+              \qquad s = \exp(\mathrm{score})
+
+    It takes E x heads scores and two sparse products per head, never E x channels.
+
+    Args:
+        in_channels: Width of the input.
+        out_channels: Width of the output, all heads together.
+        heads: Number of attention heads; divides ``out_channels``.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, heads: int = 1) -> None:
+        super().__init__(in_channels, out_channels)
+        if heads < 1 or out_channels % heads:
+            raise ValueError(f"heads: expected a divisor of out_channels={out_channels}, got {heads}")
+        self.heads, self.width, self.edge_width = heads, out_channels // heads, heads
+
+    def attend(self, hearing: Hearing, score: Tensor, value: Tensor, own: Tensor | None = None) -> Tensor:
+        """Attend to values ``(senders, heads, width)`` by scores ``(E, heads)``, by receiver.
+
+        ``own`` ``(receivers, heads)`` is a node's score for itself, where it takes part.
+        """
+        top = hearing.max(score)
+        if own is not None:
+            top = maximum(top, own.detach())
+            own = (own - top).exp()
+        # Only neighbours that are not heard can exceed the top.  They weigh nothing, but their gates have a gradient,
+        # and unbounded, exponential in a score that nothing normalises, it drove nodes to cut every edge for good.
+        weight = (score - top[hearing.adjacency.in_receiver]).clamp(max=0).exp()
+        # All heads are unbound at once, because the gradient of one taken alone is as wide as all of them; and each is
+        # contiguous, because the backward pass reads the weights in another order.
+        by_head = weight.t().contiguous().unbind(), value.unbind(1)
+        outs = []
+        for i, (w, v) in enumerate(zip(*by_head, strict=True)):
+            total, out = hearing.total(w), hearing.sum(v, w)
+            if own is not None:
+                total, out = own[:, i] + total, own[:, i].unsqueeze(-1) * hearing.own(v) + out
+            else:
+                total = where(total > 0, total, 1)  # a node that hears nothing has the message zero
+            if self.edges is not None:
+                out = out + hearing.edges(self.edges, w, channels=slice(i * self.width, (i + 1) * self.width))
+            outs.append(out / total.unsqueeze(-1))
+        return cat(outs, dim=-1)
+
+    def __repr__(self) -> str:
+        heads = f", heads={self.heads}" if self.heads > 1 else ""
+        return f"{type(self).__name__}({self.in_channels}, {self.out_channels}{heads})"
