@@ -9,6 +9,7 @@ from torch_geometric.nn import GINConv, GraphConv
 
 from cognn import CoGNN, Graph
 from cognn.core import fused_linear as maps
+from cognn.core import kernels
 from cognn.nn import compiling as module
 from cognn.nn.layers import GATLayer
 from tests.conftest import random_case
@@ -39,18 +40,15 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
 @NEEDS_COMPILER
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # the compiler asks for it, and hides that it did
 @pytest.mark.parametrize(
-    ("options", "graphs"),
+    "options",
     [
-        ({"num_layers": 1, "env": lambda i, o: GATLayer(i, o, heads=2), "action_layers": 1}, 1),
-        (
-            AFTER | {"num_layers": 6, "width": maps.WIDE, "action_layers": 1, "checkpoint": True},
-            2,
-        ),  # the way in, and one for all layers
+        {"num_layers": 1, "env": lambda i, o: GATLayer(i, o, heads=2), "action_layers": 1},
+        AFTER | {"num_layers": 6, "width": maps.WIDE, "action_layers": 1, "checkpoint": True},
     ],
-    ids=["whole", "by layers, checkpointed"],
+    ids=["together", "by layers, checkpointed"],
 )
 def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(
-    options: dict[str, object], graphs: int, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maps, "MANY", 0)
     torch._dynamo.reset()
@@ -61,7 +59,7 @@ def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(
         case = _board(nodes)
         for one, other in zip(_results(plain, *case), _results(fast, *case), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == graphs
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2  # enter, and one for all layers
     assert not torch._dynamo.utils.counters["graph_break"]
     assert list(fast.state_dict()) == list(plain.state_dict())
     torch._dynamo.reset()
@@ -94,6 +92,20 @@ def test_checkpointing_counts_a_batch_once_in_layers_of_pyg_too() -> None:
         assert torch.equal(one, other)
     for one, other in zip(plain.buffers(), frugal.buffers(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_checkpointing_does_not_multiply_again_what_the_actions_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, calls = kernels.matmul, []
+    monkeypatch.setattr(
+        kernels, "matmul", lambda *arguments, **options: calls.append(1) or times(*arguments, **options)
+    )
+    counts = []
+    for net in _twins(action_layers=1):  # whose action network has narrow products only
+        net.checkpoint = bool(counts)
+        calls.clear()
+        _results(net, *_board(30))
+        counts.append(len(calls))
+    assert counts[0] == counts[1] > 0
 
 
 def test_a_checkpointed_graph_may_be_walked_back_twice() -> None:

@@ -5,11 +5,16 @@ listen gates ``l`` and broadcast gates ``b``, all that is heard is ``l * (A @ (b
 are in the order by receiver, that of ``adjacency.in_edge``.
 """
 
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.compiler import is_compiling
 
 from cognn.core import kernels
 from cognn.core.graph import Adjacency
@@ -87,7 +92,14 @@ class _Heard(Function):
         adjacency: Adjacency,
         transposed: bool,
     ) -> Tensor:
-        y = kernels.matmul(adjacency, _rows(broadcast, x), weight, transposed)
+        cache = None if is_compiling() else _cache.get()
+        if cache is not None and broadcast is None and x.dim() == 2 and x.size(1) > kernels.NARROW:
+            cache = None  # storing what no gate multiplies would take more memory than it is worth
+        y = None if cache is None else cache.take()
+        if y is None:
+            y = kernels.matmul(adjacency, _rows(broadcast, x), weight, transposed)
+        if cache is not None:
+            cache.put(y)
         keeps_y = listen is not None and ctx.needs_input_grad[1]
         ctx.save_for_backward(x, listen, broadcast, weight, y if keeps_y else None)
         ctx.adjacency, ctx.transposed = adjacency, transposed
@@ -171,3 +183,36 @@ def _rows(scale: Tensor | None, x: Tensor) -> Tensor:
 
 def _row_dot(a: Tensor, b: Tensor) -> Tensor:
     return a * b if a.dim() == 1 else (a * b).sum(-1)
+
+
+class ProductCache:
+    """Sparse products of a forward pass, for the recomputation that gradient checkpointing does.
+
+    On a graph of large degrees the products are the expensive part of a layer, and no larger than its states.
+    """
+
+    def __init__(self) -> None:
+        self._products: deque[Tensor] = deque()
+        self._filling = False
+
+    @contextmanager
+    def active(self, filling: bool) -> Iterator[None]:
+        """Store products here, or take them from here in the same order as long as there are any."""
+        self._filling = filling
+        token = _cache.set(self)
+        try:
+            yield
+        finally:
+            _cache.reset(token)
+
+    def put(self, y: Tensor) -> None:
+        """Store a product of the first pass."""
+        if self._filling:
+            self._products.append(y.detach())
+
+    def take(self) -> Tensor | None:
+        """The next product of the first pass; None if this is the first one, or if none is left."""
+        return None if self._filling or not self._products else self._products.popleft()
+
+
+_cache: ContextVar[ProductCache | None] = ContextVar("product_cache", default=None)

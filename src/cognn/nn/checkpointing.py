@@ -1,13 +1,14 @@
 """``CoGNN(checkpoint=True)``: gradient checkpointing, layer by layer."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from cognn.core.ops import ProductCache
 from cognn.nn.layer_step import Parts, Step
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ def checkpointed(run_layers: Callable[..., list[Step]]) -> Callable[..., list[St
     def run(model: "CoGNN", layers: Sequence[Parts], *arguments: Any) -> list[Step]:
         parts = [part for layer in layers for part in layer if part is not None]
         parts += [] if model.action_network is None else [model.action_network]
-        again = _SecondPass([buffer for part in parts for buffer in part.buffers()], arguments[-2])
+        cache = ProductCache()
+        again = _SecondPass([buffer for part in parts for buffer in part.buffers()], arguments[-2], cache)
+        contexts = cache.active(filling=True), again
         out: list[Step] = checkpoint(
-            run_layers, model, layers, *arguments, use_reentrant=False, context_fn=lambda: (nullcontext(), again)
+            run_layers, model, layers, *arguments, use_reentrant=False, context_fn=lambda: contexts
         )
         return out
 
@@ -38,19 +41,22 @@ class _SecondPass:
     PyTorch itself restores its default generators.  The context is entered once per backward pass.
     """
 
-    def __init__(self, buffers: Sequence[Tensor], generator: torch.Generator | None) -> None:
-        self.buffers, self.generator = buffers, generator
+    def __init__(self, buffers: Sequence[Tensor], generator: torch.Generator | None, cache: ProductCache) -> None:
+        self.buffers, self.generator, self.cache = buffers, generator, cache
         self.first = None if generator is None else generator.get_state()
 
     def __enter__(self) -> None:
-        self.values = [buffer.clone() for buffer in self.buffers]
+        self.exit = ExitStack()
+        self.exit.callback(self._restore, [buffer.clone() for buffer in self.buffers])
         if self.generator is not None and self.first is not None:
-            self.now = self.generator.get_state()
+            self.exit.callback(self.generator.set_state, self.generator.get_state())
             self.generator.set_state(self.first)
+        self.exit.enter_context(self.cache.active(filling=False))
 
     def __exit__(self, *error: object) -> None:
-        if self.generator is not None:
-            self.generator.set_state(self.now)
-        with torch.no_grad():
-            for buffer, value in zip(self.buffers, self.values, strict=True):
-                buffer.copy_(value)
+        self.exit.close()
+
+    @torch.no_grad()
+    def _restore(self, values: Sequence[Tensor]) -> None:
+        for buffer, value in zip(self.buffers, values, strict=True):
+            buffer.copy_(value)
