@@ -12,10 +12,10 @@ from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
 from cognn.data.published import peptides_files
 from cognn.errors import DataError
-from cognn.experiments import experiment
-from cognn.experiments.harness import lab
+from cognn.experiments import load_experiment
+from cognn.experiments.harness import runner
 from cognn.experiments.pages.markdown import summary_table
-from cognn.experiments.paper import heterophilic, peptides_func
+from cognn.experiments.tables import heterophilic, peptides_func
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,10 @@ def test_smoke(name: str, folder: str, mirror, reproduce, tmp_path) -> None:
     if not (mirror / folder).is_dir():
         pytest.skip(f"the mirror has no {folder}")
     record = reproduce(name)
-    plan = experiment(name).PLANS["smoke"]
-    assert {run["dataset"] for run in record["runs"]} == set(plan.datasets)
-    assert {run["model"] for run in record["runs"]} == set(plan.models)
-    assert len(record["runs"]) == len(plan.models) * plan.splits
+    limits = load_experiment(name).LIMITS["smoke"]
+    assert {run["dataset"] for run in record["runs"]} == set(limits.datasets)
+    assert {run["model"] for run in record["runs"]} == set(limits.models)
+    assert len(record["runs"]) == len(limits.models) * limits.splits
     for row in record["summary"]:
         assert 0 < row["mean"] < 1
         if row["paper"] is not None:
@@ -67,7 +67,7 @@ def test_a_dataset_that_is_not_to_be_had_does_not_stop_the_others(mirror, tmp_pa
             raise DataError("tolokers: not to be had")
         return load_data(config)
 
-    monkeypatch.setattr(lab, "load_data", found)
+    monkeypatch.setattr(runner, "load_data", found)
     monkeypatch.setattr(heterophilic, "DATASETS", ("tolokers", "minesweeper"))
     places = ["--out", str(tmp_path / "results"), "--work", str(tmp_path / "runs"), "--quiet"]
     chosen = ["--datasets", "tolokers,minesweeper", "--models", "MeanGNN", "--splits", "0"]
@@ -94,9 +94,11 @@ def test_columns_of_the_paper_stand_only_where_it_has_a_figure() -> None:
 )
 def test_figures_have_the_units_of_the_tables(metric: str, label: str, shown: float, tmp_path, monkeypatch) -> None:
     drawn = []
-    here = lab.Lab("heterophilic", "smoke", lab.Plan(), tmp_path, tmp_path)
-    monkeypatch.setattr(lab.Lab, "figure", lambda self, figure, part: drawn.append(figure.axes[0]))
-    here.scores({"MeanGNN": [(0.97, 0.01), None], "SumGNN": [(0.5, None), (0.6, 0.1)]}, ("ours", "paper"), metric, "x")
+    here = runner.ExperimentRunner("heterophilic", "smoke", runner.Limits(), tmp_path, tmp_path)
+    monkeypatch.setattr(runner.ExperimentRunner, "save_figure", lambda self, figure, part: drawn.append(figure.axes[0]))
+    here.plot_scores(
+        {"MeanGNN": [(0.97, 0.01), None], "SumGNN": [(0.5, None), (0.6, 0.1)]}, ("ours", "paper"), metric, "x"
+    )
     (axes,) = drawn
     assert axes.get_xlabel() == label
     assert axes.lines[0].get_xdata()[0] == pytest.approx(shown)

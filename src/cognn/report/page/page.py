@@ -1,4 +1,4 @@
-"""The page: one HTML file with everything in it, which needs no network and runs no script but its own."""
+"""The report page: one self-contained HTML file that needs no network and runs only its own scripts."""
 
 import base64
 import hashlib
@@ -14,33 +14,33 @@ from typing import Any
 from cognn import __version__
 from cognn.files.atomic import write
 from cognn.files.json import read_json
-from cognn.report.data.run_view import Collected, model_name
+from cognn.report.data.run_view import RunView, model_name
 from cognn.report.page.charts import decision_charts, training_charts
-from cognn.report.page.payload import payload
+from cognn.report.page.explorer_data import explorer_data
 from cognn.run.train import run_config
 
 SCRIPTS = ("data.js", "view.js", "draw.js", "panel.js", "charts.js", "main.js")
 
 
-def write_page(report: Collected, path: str | Path, explain: list[int] | None = None) -> Path:
-    """Write the report of a run as one HTML file; at any instant there is the old one or the new one.
+def write_page(view: RunView, path: str | Path, explain: list[int] | None = None) -> Path:
+    """Write the report of a run as one HTML file, atomically.
 
     Args:
-        report: What :func:`cognn.report.collect` returned.
+        view: What :func:`cognn.report.collect` returned.
         path: The file.
-        explain: Items whose predictions are explained; by default a few that are worth it.
+        explain: Items whose predictions are explained; by default a few are selected.
     """
-    write(Path(path), page(report, explain).encode())
+    write(Path(path), page(view, explain).encode())
     return Path(path)
 
 
-def page(report: Collected, explain: list[int] | None = None) -> str:
-    """The page as text."""
-    explorer, block = payload(report, explain)
+def page(view: RunView, explain: list[int] | None = None) -> str:
+    """The HTML of the page."""
+    explorer, block = explorer_data(view, explain)
     data = {
         "explorer": explorer,
-        "training": [chart.as_dict() for chart in training_charts(report)],
-        "decisions": {by: [chart.as_dict() for chart in charts] for by, charts in decision_charts(report).items()},
+        "training": [chart.as_dict() for chart in training_charts(view)],
+        "decisions": {by: [chart.as_dict() for chart in charts] for by, charts in decision_charts(view).items()},
     }
     scripts = "".join(_asset(name) for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
@@ -50,10 +50,10 @@ def page(report: Collected, explain: list[int] | None = None) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
     )
-    dataset, task = report.dataset, report.dataset.task
+    dataset, task = view.dataset, view.dataset.task
     by_node = task.level == "node"
-    title = f"{dataset.name}: {model_name(report.fitted.config.model)}"
-    subtitle = f"run {report.name}, split {report.split}; {task.level} {task.kind}, {task.metric.replace('_', ' ')}"
+    title = f"{dataset.name}: {model_name(view.fitted.config.model)}"
+    subtitle = f"run {view.name}, split {view.split}; {task.level} {task.kind}, {task.metric.replace('_', ' ')}"
     return _fill(
         _asset("page.html"),
         {
@@ -62,11 +62,11 @@ def page(report: Collected, explain: list[int] | None = None) -> str:
             "title": escape(title),
             "subtitle": escape(subtitle),
             "style": _asset("style.css"),
-            "summary": _summary(report),
-            "config": escape(report.fitted.config.to_toml().strip()),
-            "classes": escape(report.classes.name),
+            "summary": _summary(view),
+            "config": escape(view.fitted.config.to_toml().strip()),
+            "classes": escape(view.classes.name),
             "search": "Node id" if by_node else "Graph",
-            "extent": escape(" ".join(filter(None, [_extent(explorer), _decided(report)]))),
+            "extent": escape(" ".join(filter(None, [_extent(explorer), _decided(view)]))),
             "data": _json(data),
             "block": block,
             "script": script,
@@ -75,30 +75,30 @@ def page(report: Collected, explain: list[int] | None = None) -> str:
     )
 
 
-def _summary(report: Collected) -> str:
-    """Scores, the base network beside them, sizes and time, as HTML."""
-    result, config = report.fitted.result, report.fitted.config.model
+def _summary(view: RunView) -> str:
+    """Sizes, time and scores, with those of the base network, as HTML."""
+    result, config = view.fitted.result, view.fitted.config.model
     rows = [_scores(model_name(config), result)]
-    base = "No run of the base network was found next to this one; --base RUN sets one beside it."
-    if report.base is not None:
-        known = read_json(report.base / "result.json")
-        rows.append(_scores(f"{model_name(run_config(report.base).model)} (base network)", known))
-        base = f"Base network: run {report.base.resolve().name}."
-    elif report.trace is None:
-        base = "The nodes of this network do not act."
+    base = "No run of the base network was found in the same folder; --base RUN adds one."
+    if view.base is not None:
+        known = read_json(view.base / "result.json")
+        rows.append(_scores(f"{model_name(run_config(view.base).model)} (base network)", known))
+        base = f"Base network: run {view.base.resolve().name}."
+    elif view.trace is None:
+        base = "This network has no actions."
     splits = result["splits"]
     seconds = sum(split["seconds"] for split in splits)
     facts = {
         f"test {result['metric'].replace('_', ' ')}": _spread(result["test"], len(splits)),
-        "nodes": f"{report.graph.num_nodes:,}",
-        "directed edges": f"{report.graph.num_edges:,}",
+        "nodes": f"{view.graph.num_nodes:,}",
+        "directed edges": f"{view.graph.num_edges:,}",
         "layers": str(config.num_layers),
         "parameters": f"{splits[0]['parameters']:,}",
         "split" if len(splits) == 1 else "splits": str(len(splits)),
         "training time": f"{seconds:,.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h",
     }
-    if report.dataset.task.level == "graph":
-        facts["graphs"] = f"{report.dataset.num_items:,}"
+    if view.dataset.task.level == "graph":
+        facts["graphs"] = f"{view.dataset.num_items:,}"
     numbers = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for name, value in facts.items())
     head = "".join(f'<th scope="col">{name}</th>' for name in ("network", "train", "validation", "test", "splits"))
     body = "".join(
@@ -117,41 +117,41 @@ def _scores(name: str, result: dict[str, Any]) -> list[str]:
 
 
 def _spread(score: dict[str, float], count: int) -> str:
-    if not math.isfinite(score["mean"]):  # of no items, or not defined for them
+    if not math.isfinite(score["mean"]):  # no items, or undefined for them
         return "-"
     return f"{score['mean']:.4f}" + (f" ± {score['std']:.4f}" if count > 1 else "")
 
 
 def _extent(explorer: dict[str, Any]) -> str:
-    """What the page holds and what it leaves out."""
+    """Which part of the data the page holds."""
     if explorer["level"] == "graph":
         shown, known = len(explorer["names"]), explorer["allItems"]
-        return f"The gallery holds {shown:,} of {known:,} graphs, wrong and right ones in turn."
+        return f"The gallery shows {shown:,} of {known:,} graphs, wrong and right predictions alternately."
     if explorer["numNodes"] < explorer["allNodes"]:
         held, known = explorer["numNodes"], explorer["allNodes"]
         return (
-            f"The graph has {known:,} nodes, too many for a page: it holds {held:,}, those around the explained"
-            " ones first (--why chooses others). All figures above are of the whole graph."
+            f"The graph has {known:,} nodes, too many for one page. The page holds {held:,}, starting from those around"
+            " the explained nodes (--why selects others). All figures above refer to the full graph."
         )
     if not explorer["drawWhole"]:
-        return "Too large to be drawn at once: every node can be searched, and is shown with its neighbourhood."
+        return "The graph is too large to draw at once. Search for any node to see its neighbourhood."
     return ""
 
 
-def _decided(report: Collected) -> str:
-    """How the decisions that are shown and the predictions hang together, where they are not of one pass."""
-    train = report.fitted.config.train
-    if report.trace is None:
+def _decided(view: RunView) -> str:
+    """How the decisions shown relate to the predictions, if they come from different forward passes."""
+    train = view.fitted.config.train
+    if view.trace is None:
         return ""
     if train.samples:
         return (
-            f"Predictions are means over {train.samples} draws; the decisions shown, and what silencing and flipping"
-            " them does, are those of one pass."
+            f"Predictions are means over {train.samples} samples of the actions. The decisions shown, and the effects"
+            " of silencing and flipping them, are those of a single forward pass."
         )
     if train.actions == "expected":
         return (
-            "Predictions weigh every message by how likely it is; the decisions shown, and what silencing and flipping"
-            " them does, are the likeliest ones."
+            "Predictions weight every message by its probability. The decisions shown, and the effects of silencing and"
+            " flipping them, are those of the likeliest actions."
         )
     return ""
 
@@ -161,7 +161,7 @@ def _asset(name: str) -> str:
 
 
 def _plotly() -> str:
-    """Plotly's JavaScript from the installed package, as an inline script has to be written."""
+    """Plotly's JavaScript from the installed package, escaped for an inline script."""
     text = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
@@ -171,7 +171,7 @@ def _digest(script: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that cannot end the element it stands in, whatever the names of a user's files."""
+    """JSON that cannot close its script element, whatever names a user's files contain."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -181,5 +181,5 @@ def _plain(value: Any) -> Any:
 
 
 def _fill(template: str, values: dict[str, str]) -> str:
-    """Every ``{{name}}`` replaced once, so that a value that looks like a placeholder stays what it is."""
+    """Replace every ``{{name}}`` in one pass, so that placeholders inside values stay as they are."""
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
