@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cognn.report.data.explain import Why, why
     from cognn.report.data.run_view import RunView, collect
     from cognn.report.page import charts
-    from cognn.report.page.page import write_page
+    from cognn.report.page.render import write_page
     from cognn.report.write import write_figures, write_report
 
 __all__ = ["RunView", "Why", "charts", "collect", "figures", "why", "write_figures", "write_page", "write_report"]
@@ -29,7 +29,7 @@ __all__ = ["RunView", "Why", "charts", "collect", "figures", "why", "write_figur
 _HOMES = {
     "cognn.report.data.run_view": ("RunView", "collect"),
     "cognn.report.data.explain": ("Why", "why"),
-    "cognn.report.page.page": ("write_page",),
+    "cognn.report.page.render": ("write_page",),
     "cognn.report.write": ("write_figures", "write_report"),
 }
 

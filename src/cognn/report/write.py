@@ -8,7 +8,7 @@ from cognn.errors import RunError
 from cognn.report import figures
 from cognn.report.data.run_view import RunView, collect, model_name, scored_parts, training_curves
 from cognn.report.data.selection import items_to_explain
-from cognn.report.page.page import write_page
+from cognn.report.page.render import write_page
 
 
 def write_report(

@@ -62,7 +62,7 @@ def test_variance_of_some_networks_needs_all_their_pairs() -> None:
     scores[4, 4] = 1
     assert variance(scores) is None
     assert variance(np.ones((5, 5))) is None
-    assert sentence(None).startswith("Not to be said")
+    assert sentence(None).startswith("Not computed: some pairs")
 
 
 @given(st.lists(st.floats(0, 1, width=32), min_size=25, max_size=25).filter(lambda values: np.std(values) > 1e-3))

@@ -95,7 +95,7 @@ def test_a_changed_recipe_takes_its_variants_along(
     assert variants() == {"", "factored actions", "temperature fixed at 1"}
     changed = load_recipe("root-neighbors", "root-neighbors", "Co-GNN(sum, mean)")
     changed.model.temperature = "1"
-    monkeypatch.setattr(ablations, "recipe", lambda *_: changed)
+    monkeypatch.setattr(ablations, "load_recipe", lambda *_: changed)
     shutil.rmtree(tmp_path / "runs")
     assert variants() == {"", "factored actions"}
 

@@ -10,7 +10,7 @@ import pytest
 from cognn import Action
 from cognn.report.data.run_view import RunView, collect
 from cognn.report.data.selection import nodes_on_page
-from cognn.report.page.page import write_page
+from cognn.report.page.render import write_page
 from cognn.report.palette import ACTIONS, FREE, MINE
 from tests.report.conftest import COLUMNS, EVIL, ROWS
 
@@ -268,7 +268,7 @@ def test_a_gallery_of_graphs(browser, graph_run: RunView, tmp_path) -> None:
 
 
 def test_a_large_graph_opens_on_a_neighbourhood(browser, board_run: RunView, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("cognn.report.page.explorer_data.WHOLE_NODES", 50)
+    monkeypatch.setattr("cognn.report.page.explorer_data.FULL_NODES", 50)
     opened = Opened(browser, write_page(board_run, tmp_path / "large.html"))
     opened.search("107")
     assert "hops of 107" in opened.text("#view-title")
@@ -325,4 +325,6 @@ def test_a_network_without_actions(browser, tmp_path) -> None:
     opened.search("7")
     assert opened.text("#panel-title") == "Node 7"
     assert opened.page.locator("#layer").count() == 0
+    for link in opened.page.locator("nav a").all():
+        assert opened.page.locator(link.get_attribute("href")).count() == 1
     opened.done()

@@ -18,7 +18,7 @@ from cognn.report.data import selection
 from cognn.report.data.explain import why
 from cognn.report.data.run_view import RunView, collect
 from cognn.report.page import charts, explorer_data
-from cognn.report.page.page import page, write_page
+from cognn.report.page.render import render_page, write_page
 from tests.report.conftest import EVIL, fitted
 from tests.toy_runs import KINDS, make_dataset
 
@@ -122,13 +122,13 @@ def test_every_kind_of_task_has_a_page(level: str, kind: str, tmp_path) -> None:
 @pytest.mark.parametrize("options", [{"action": "none"}, {"model": "gcn"}])
 def test_networks_without_actions_have_a_page_too(options: dict, tmp_path) -> None:
     run = collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options))
-    text = page(run)
+    text = render_page(run)
     assert run.trace is None
     assert "This network has no actions." in text
 
 
 def test_only_scripts_of_the_page_may_run(awkward_folder, tmp_path) -> None:
-    text = page(collect(awkward_folder, samples=2))
+    text = render_page(collect(awkward_folder, samples=2))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 2
@@ -155,7 +155,7 @@ def test_a_base_network_is_found_next_to_a_run(tmp_path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c/result.json").write_text("{}")
     assert collect(run, samples=0).base.name == "b"
-    text = page(collect(run, samples=0))
+    text = render_page(collect(run, samples=0))
     assert f"{base.result['test']['mean']:.4f}" in text
     assert "mean without actions (base network)" in text
     assert collect(run, samples=0, base=other.folder).base == other.folder
@@ -182,7 +182,7 @@ def test_a_run_without_test_items_has_a_page(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
     dataset.splits = [Split(split.train, split.val, split.test[:0]) for split in dataset.splits]
     run = collect(fitted(dataset, tmp_path / "run", splits="0-1"), samples=0)
-    text = page(run)
+    text = render_page(run)
     assert "nan" not in re.search(r'<ul class="numbers">.*?</table>', text, re.DOTALL)[0]
     assert "<li><b>-</b><span>test roc auc</span></li>" in text
     scores = charts.training_charts(run)[0]
@@ -259,7 +259,7 @@ def test_the_decisions_shown_are_those_behind_the_predictions(options: dict[str,
     report = collect(fitted(make_dataset("node", "multiclass"), tmp_path / "run", **options), samples=2)
     for item in (0, 7, 31):
         assert why(report, item).value == pytest.approx(report.prediction.value[item].tolist(), abs=1e-6)
-    assert "are means over" not in page(report)
+    assert "are means over" not in render_page(report)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_the_decisions_shown_are_those_behind_the_predictions(options: dict[str,
     ],
 )
 def test_where_they_are_not_the_page_says_so(options: dict[str, object], note: str, tmp_path) -> None:
-    assert note in page(collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options), samples=2))
+    assert note in render_page(collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options), samples=2))
 
 
 def test_the_most_likely_labels_are_the_most_likely(tmp_path, monkeypatch) -> None:

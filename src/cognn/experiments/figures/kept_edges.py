@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cognn.experiments.harness.recipes import load_recipe
-from cognn.experiments.harness.runner import (
-    ACTION_MODES,
-    ExperimentRunner,
-    Limits,
-    TableCell,
-    trace_split,
-    trained_splits,
-)
+from cognn.experiments.harness.runner import ACTION_MODES, ExperimentRunner, Limits, TableCell, trace_splits
 from cognn.experiments.statistics.significance import LEVEL
 from cognn.report.figures import kept_ratio
 
@@ -50,9 +43,8 @@ def run(runner: ExperimentRunner) -> None:
         runner.train(cell)
         (fitted,) = runner.fitted(cell)
         for name, mode in ACTION_MODES.items():
-            kept = np.stack(
-                [trace_split(fitted, split, mode).kept_ratio().double().numpy() for split in trained_splits(fitted)]
-            )
+            traces = trace_splits(fitted, mode).values()
+            kept = np.stack([trace.kept_ratio().double().numpy() for trace in traces])
             runner.facts[_title(dataset, name)] = layers(kept)
             rows[dataset, name] = {"dataset": dataset, "actions": name, **trend(kept, PUBLISHED.get(dataset))}
         runner.facts.pop(TREND, None)  # keeps it the last fact

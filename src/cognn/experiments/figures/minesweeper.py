@@ -23,14 +23,7 @@ from numpy.typing import NDArray
 
 from cognn.errors import RunError
 from cognn.experiments.harness.recipes import load_recipe, slug
-from cognn.experiments.harness.runner import (
-    ACTION_MODES,
-    ExperimentRunner,
-    Limits,
-    TableCell,
-    trace_split,
-    trained_splits,
-)
+from cognn.experiments.harness.runner import ACTION_MODES, ExperimentRunner, Limits, TableCell, trace_splits
 from cognn.nn.actions import Action
 from cognn.nn.trace import Trace
 from cognn.report.data.decision_stats import decisions_by_group
@@ -71,7 +64,7 @@ def _report(runner: ExperimentRunner, cell: TableCell) -> None:
     state = "a mine" if board.mines[node] else "free"
     runner.facts[f"The black cell on {cell.dataset}"] = f"Column {x}, row {y}, counted from 0; in truth it is {state}."
     for actions, mode in ACTION_MODES.items():
-        traces = {split: trace_split(fitted, split, mode) for split in trained_splits(fitted)}
+        traces = trace_splits(fitted, mode)
         shares = np.stack([by_number(found, board) for found in traces.values()])
         title = f"{cell.model} on {cell.dataset}, {actions} actions"
         runner.facts[f"Who broadcasts and who listens: {title}"] = rows(shares.mean(0))

@@ -96,7 +96,7 @@ def variance(scores: NDArray[np.float64]) -> tuple[float, float] | None:
 def sentence(shares: tuple[float, float] | None) -> str:
     """The shares of :func:`variance` as a sentence."""
     if shares is None:
-        return "Not to be said: not all pairs of these networks have been run, or all score the same."
+        return "Not computed: some pairs of these networks are missing, or all scores are equal."
     action, env = (100 * share for share in shares)
     return (
         f"Of the variance between the pairs, {action:.1f} % lies between action networks, "

@@ -299,16 +299,12 @@ def _same_recipe(one: Config, other: Config) -> bool:
     return first == second
 
 
-def trained_splits(fitted: Fitted) -> list[int]:
-    """The splits that have a model."""
-    return [int(result["split"]) for result in fitted.result["splits"]]
-
-
 @torch.no_grad()
-def trace_split(fitted: Fitted, split: int, actions: ActionMode = "argmax") -> Trace:
-    """The actions of a split's model on the graph of its node task; sampling uses the seed of the split."""
-    data, generator = fitted.dataset, torch.Generator().manual_seed(fitted.seed(split))
-    trace: Trace = fitted.model(split)(data.x, data.graphs[0], actions=actions, generator=generator, return_trace=True)[
-        1
-    ]
-    return trace
+def trace_splits(fitted: Fitted, actions: ActionMode = "argmax") -> dict[int, Trace]:
+    """The decisions of every split's model on the graph of a node task; sampling uses the seed of the split."""
+    data, traces = fitted.dataset, {}
+    for result in fitted.result["splits"]:
+        model, generator = fitted.model(result["split"]), torch.Generator().manual_seed(result["seed"])
+        out = model(data.x, data.graphs[0], actions=actions, generator=generator, return_trace=True)
+        traces[int(result["split"])] = out[1]
+    return traces

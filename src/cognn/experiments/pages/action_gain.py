@@ -38,9 +38,9 @@ def action_gain_table(results: Path) -> str:
         p, corrected = format_p(row["p"]), format_p(row.get("holm"))
         shown = [row["dataset"], f"{row['model']} over {row['base']}", row["gain"], p or "-", corrected or "-"]
         found = controls.get((row["dataset"], row["model"]), {})
-        if row["beside"] == "nothing":  # then the base network is this control
+        if row["differences"] == "nothing":  # then the base network is this control
             found = {CONTROLS[0]: gain_with_p(row["gain"], p), **found}
-        cells.append([*shown, str(row["splits"]), row["beside"], *(found.get(name, "-") for name in CONTROLS)])
+        cells.append([*shown, str(row["splits"]), row["differences"], *(found.get(name, "-") for name in CONTROLS)])
     keys = ["dataset", "model", "gain", "p", "Holm", "splits", "their recipes also differ in"]
     return f"{_count(counted)}\n\n{markdown_table([*keys, *CONTROLS], cells)}"
 
@@ -58,7 +58,7 @@ def _rows(path: Path) -> Iterable[dict[str, Any]]:
             "better": row["first is"] == "better",
             "p": p_value(ours, theirs),
             "splits": row["splits"],
-            "beside": recipe_differences(ours[0]["config"], theirs[0]["config"]),
+            "differences": recipe_differences(ours[0]["config"], theirs[0]["config"]),
         }
 
 
@@ -91,9 +91,9 @@ def _count(rows: list[dict[str, Any]]) -> str:
     tested = [row for row in rows if row["p"] is not None]
     sure = [row for row in tested if row["p"] < LEVEL]
     gains = [row for row in sure if row["better"]]
-    alone = [row for row in sure if row["beside"] == "nothing"]
+    same_recipe = [row for row in sure if row["differences"] == "nothing"]
     return (
         f"Of {len(tested)} comparisons on benchmarks {len(sure)} have p below {LEVEL}, "
         f"{len(gains)} in favour of the actions and {len(sure) - len(gains)} against; "
-        f"in {len(alone)} of these {len(sure)} the recipes differ in nothing but the actions."
+        f"in {len(same_recipe)} of these {len(sure)} the recipes differ in nothing but the actions."
     )

@@ -22,7 +22,7 @@ _SIGNIFICANT = (VERDICT_WORDS["above"], VERDICT_WORDS["below"])
 
 
 def fill_tables(text: str, results: Path) -> str:
-    """Replace what stands between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` by tables of ``results``.
+    """Replace the text between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` by tables of ``results``.
 
     ``NAME`` is an experiment, or ``actions`` for :func:`~cognn.experiments.pages.action_gain.action_gain_table`.
     """

@@ -162,9 +162,9 @@ def _rate(runner: ExperimentRunner, cell: TableCell, kept: float) -> float:
     if earlier := runner.recorded_runs(cell, ignore="drop_edge"):
         return float(earlier[0]["config"]["train"]["drop_edge"])
     folders = (runner.run_folder(cell, seed) for seed in range(cell.seeds))
-    begun = next((folder for folder in folders if (folder / "config.toml").exists()), None)
-    if begun:
-        return run_config(begun).train.drop_edge
+    started = next((folder for folder in folders if (folder / "config.toml").exists()), None)
+    if started:
+        return run_config(started).train.drop_edge
     left = (1 - cell.config.train.drop_edge) * kept  # the recipe itself may drop edges
     return min(round(1 - left, 3), 0.99)
 

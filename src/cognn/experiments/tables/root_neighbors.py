@@ -15,7 +15,7 @@ import torch
 from cognn.data.dataset import Dataset
 from cognn.data.synthetic.root_neighbors import as_dataset, edges_right
 from cognn.experiments.harness.recipes import load_recipe
-from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell, trace_split
+from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell, trace_splits
 from cognn.experiments.statistics.significance import PublishedScore
 
 DATASET = "root-neighbors"
@@ -77,7 +77,7 @@ def _edges(runner: ExperimentRunner, cell: TableCell) -> dict[str, Any]:
     """The share at the last layer, which computes the outputs of the roots, over the test trees of every seed."""
     shares = []
     for fitted in runner.fitted(cell):
-        data, seen = fitted.dataset, trace_split(fitted, 0)
+        data, seen = fitted.dataset, trace_splits(fitted)[0]
         shares.append(edges_right(seen.kept(-1), seen.graph.edge_index, data.splits[0].test, data.num_nodes))
     spread = stdev(shares) if len(shares) > 1 else None
     return {"model": cell.model, "right": mean(shares), "std": spread, "paper": PUBLISHED_EDGES.get(cell.model)}

@@ -78,6 +78,6 @@ def _means(values: NDArray[np.generic], inside: NDArray[np.bool_], codes: Codes,
     return _ratio(np.stack(sums, 1), count[:, None]) if sums else np.empty((len(count), 0))
 
 
-def _ratio(part: Floats | NDArray[np.integer], whole: NDArray[np.integer]) -> Floats:
+def _ratio(part: Floats | NDArray[np.integer], total: NDArray[np.integer]) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(part / whole, dtype=np.float64)
+        return np.asarray(part / total, dtype=np.float64)

@@ -73,7 +73,7 @@ def why(view: RunView, item: int) -> Why:
     return _Subgraph(view, item).why()
 
 
-def cost(view: RunView, item: int) -> int:
+def explanation_cost(view: RunView, item: int) -> int:
     """Rough cost of :func:`why`: channels of all node states and messages over all layers and forward passes."""
     part = _Subgraph(view, item)
     layers = len(part.actions)

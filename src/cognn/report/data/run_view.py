@@ -19,9 +19,14 @@ from cognn.errors import ConfigError, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.trace import Trace
-from cognn.report.data import groupings
 from cognn.report.data.decision_stats import GroupDecisions, decisions_by_group
-from cognn.report.data.groupings import Grouping, group_by_degree
+from cognn.report.data.groupings import (
+    Grouping,
+    group_by_class,
+    group_by_correctness,
+    group_by_degree,
+    merge_small_groups,
+)
 from cognn.report.data.minesweeper import MinesweeperBoard, find_board
 from cognn.run.fit import Fitted, Prediction, open_run, precision
 from cognn.run.train import run_config
@@ -45,7 +50,9 @@ class RunView:
     prediction: Prediction
     """Predictions for every item, computed as for the scores, and their standard deviation over sampled actions."""
     samples: int
+    """Number of samples behind the standard deviation."""
     base: Path | None
+    """Run of the base network to compare with."""
 
     @property
     def dataset(self) -> Dataset:
@@ -70,12 +77,12 @@ class RunView:
     @cached_property
     def classes(self) -> Grouping:
         """Items by class."""
-        return groupings.group_by_class(self.dataset)
+        return group_by_class(self.dataset)
 
     @cached_property
     def correctness(self) -> Grouping:
         """Items by correctness."""
-        return groupings.group_by_correctness(self.dataset, self.prediction.value)
+        return group_by_correctness(self.dataset, self.prediction.value)
 
     @cached_property
     def groupings(self) -> list[Grouping]:
@@ -83,7 +90,7 @@ class RunView:
         item = self.node_item.numpy()
         named = [
             Grouping(some.name, some.codes[item], some.names)
-            for some in (groupings.merge_small_groups(self.classes), self.correctness)
+            for some in (merge_small_groups(self.classes), self.correctness)
         ]
         degrees = group_by_degree(self.graph.in_ptr.diff().numpy())
         return [Grouping("all", np.zeros(len(item), dtype=np.int64), ["all nodes"]), named[0], degrees, named[1]]
@@ -120,8 +127,8 @@ def collect(
         model = fitted.model(chosen)
         acts = cooperative(model) is not None
         trace = _trace(model, graph, fitted) if acts else None
-    beside = Path(base) if base is not None else find_base(fitted.folder, fitted.config)
-    return RunView(fitted, chosen, model, graph, trace, prediction, samples if acts else 0, beside)
+    base_run = Path(base) if base is not None else find_base(fitted.folder, fitted.config)
+    return RunView(fitted, chosen, model, graph, trace, prediction, samples if acts else 0, base_run)
 
 
 def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cognn.report.data.explain import cost
+from cognn.report.data.explain import explanation_cost
 from cognn.report.data.groupings import RIGHT, WRONG, split_parts, values_per_output
 from cognn.report.data.run_view import RunView
 
@@ -23,28 +23,28 @@ def items_to_explain(view: RunView, among: NDArray[np.integer] | None = None, co
     """
     items = np.arange(view.dataset.num_items) if among is None else among
     value = values_per_output(view.dataset, view.prediction.value)
-    sure = value.amax(-1).numpy() if view.dataset.task.kind != "regression" else np.zeros(len(value))
+    confidence = value.amax(-1).numpy() if view.dataset.task.kind != "regression" else np.zeros(len(value))
     spread = view.prediction.spread
-    wavering = np.zeros(len(value)) if spread is None else spread.mean(-1).numpy()
+    uncertainty = np.zeros(len(value)) if spread is None else spread.mean(-1).numpy()
     right = view.correctness.codes
-    seen = split_parts(view.dataset, view.split) != 3
+    not_test = split_parts(view.dataset, view.split) != 3
     each = -(-count // 3)
     chosen: list[int] = []
-    for score, allowed in ((sure, right == WRONG), (wavering, right >= WRONG), (sure, right == RIGHT)):
+    for score, allowed in ((confidence, right == WRONG), (uncertainty, right >= WRONG), (confidence, right == RIGHT)):
         some = items[allowed[items]]
-        some = [int(i) for i in some[np.lexsort((some, -score[some], seen[some]))] if i not in set(chosen)]
+        some = [int(i) for i in some[np.lexsort((some, -score[some], not_test[some]))] if i not in set(chosen)]
         chosen += some[:each]
     return chosen[:count] or [int(i) for i in items[:count]]
 
 
-def affordable(view: RunView, items: list[int]) -> list[int]:
+def within_budget(view: RunView, items: list[int]) -> list[int]:
     """As many of the items as can be explained within a few seconds, at least one."""
     if view.trace is None:
         return []
     chosen: list[int] = []
     spent = 0
     for item in items:
-        spent += cost(view, item)
+        spent += explanation_cost(view, item)
         if chosen and spent > EXPLAIN_COST:
             break
         chosen.append(item)
@@ -53,11 +53,11 @@ def affordable(view: RunView, items: list[int]) -> list[int]:
 
 def gallery_graphs(view: RunView, wanted: list[int]) -> NDArray[np.int64]:
     """The graphs of the gallery: the wanted ones, then wrong and right predictions alternately, test items first."""
-    right, seen = view.correctness.codes, split_parts(view.dataset, view.split) != 3
+    right, not_test = view.correctness.codes, split_parts(view.dataset, view.split) != 3
     ranks = np.zeros(len(right), dtype=np.int64)
     for code in (-1, WRONG, RIGHT):
         some = np.flatnonzero(right == code)
-        ranks[some[np.argsort(seen[some], kind="stable")]] = np.arange(len(some))
+        ranks[some[np.argsort(not_test[some], kind="stable")]] = np.arange(len(some))
     order = np.lexsort((right, ranks))  # alternates between wrong and right
     sizes = torch.bincount(view.node_item, minlength=len(right)).numpy()
     chosen: list[int] = list(dict.fromkeys(wanted))

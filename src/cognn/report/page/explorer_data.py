@@ -15,11 +15,11 @@ from cognn.report.data.explain import Flipped, Silenced, why
 from cognn.report.data.features import feature_table
 from cognn.report.data.minesweeper import SHOWN
 from cognn.report.data.run_view import RunView
-from cognn.report.data.selection import affordable, gallery_graphs, items_to_explain, nodes_on_page
+from cognn.report.data.selection import gallery_graphs, items_to_explain, nodes_on_page, within_budget
 from cognn.report.page.layout import layout
 from cognn.report.palette import ACTIONS, FREE, MINE, RIGHT, SERIES, WRONG
 
-WHOLE_NODES, WHOLE_EDGES = 12_000, 150_000
+FULL_NODES, FULL_EDGES = 12_000, 150_000
 """Size up to which the page draws the full graph; a larger graph opens on a neighbourhood."""
 MOST_OUTPUTS = 8
 
@@ -53,12 +53,12 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
     """
     dataset, by_node = view.dataset, view.dataset.task.level == "node"
     if by_node:
-        chosen = affordable(view, items_to_explain(view)) if explain is None else explain
+        chosen = within_budget(view, items_to_explain(view)) if explain is None else explain
         items = nodes = nodes_on_page(view, chosen or items_to_explain(view))
         starts = np.array([0, len(nodes)])
     else:
         items = gallery_graphs(view, explain or [])
-        chosen = affordable(view, items_to_explain(view, items)) if explain is None else explain
+        chosen = within_budget(view, items_to_explain(view, items)) if explain is None else explain
         owner = view.node_item.numpy()
         lists = [np.flatnonzero(owner == item) for item in items]
         nodes = np.concatenate(lists) if lists else np.empty(0, dtype=np.int64)
@@ -80,10 +80,10 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         arrays.add("outside", into - np.bincount(edges[1], minlength=len(nodes)), "u4")
     _add_items(arrays, view, items)
     columns = _add_nodes(arrays, view, nodes)
-    whole = not by_node or (len(nodes) <= WHOLE_NODES and edges.shape[1] <= WHOLE_EDGES)
+    full = not by_node or (len(nodes) <= FULL_NODES and edges.shape[1] <= FULL_EDGES)
     if view.board is not None and len(nodes) == view.graph.num_nodes:
         arrays.add("position", view.board.positions, "f4")
-    elif whole:
+    elif full:
         pieces = [_part_layout(edges, first, last) for first, last in pairwise(starts.tolist())]
         arrays.add("position", np.concatenate([np.empty((0, 2)), *pieces]), "f4")
 
@@ -98,7 +98,7 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         "allNodes": view.graph.num_nodes,
         "allEdges": view.graph.num_edges,
         "allItems": dataset.num_items,
-        "drawWhole": bool(whole),
+        "drawFull": bool(full),
         "board": None if view.board is None else {"shown": SHOWN, "mine": MINE, "free": FREE},
         "names": None if numbered else [str(i) if names is None else names[i] for i in items.tolist()],
         "outputs": groupings.output_names(dataset),

@@ -66,7 +66,7 @@ function showTraining() {
 function showDecisions() {
   const box = document.getElementById("decision-charts"), choice = document.getElementById("decisions-by");
   const names = Object.keys(page.decisions);
-  if (!names.length) return document.getElementById("decisions").remove();
+  if (!names.length) return document.querySelectorAll('#decisions, nav a[href="#decisions"]').forEach((part) => part.remove());
   for (const name of names) choice.append(el("option", { value: name }, name === "all" ? "all nodes" : `by ${name}`));
   const show = () => {
     drawn.forEach((_, target) => box.contains(target) && drawn.delete(target));

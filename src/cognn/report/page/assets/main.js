@@ -83,7 +83,7 @@ function play() {
 function choose(node, focus = false) {
   const view = painter.view;
   if (byGraph && !view.inside[node]) openGraph(graphOf(node));
-  else if (!run.drawWhole && !byGraph && (!view.inside[node] || focus)) painter.show(neighbourhood(node));
+  else if (!run.drawFull && !byGraph && (!view.inside[node] || focus)) painter.show(neighbourhood(node));
   state.chosen = node;
   state.reach = run.layers ? reaches(node) : null;
   $("panel").replaceChildren(...panelOf(node, state.layer, state.reach, (other) => choose(other, true)));
@@ -247,7 +247,7 @@ async function start() {
     document.querySelectorAll(".needs-layers").forEach((part) => part.remove());
   }
   const first = run.why.length ? run.why[0].item : 0;
-  painter = new Painter(canvas, byGraph ? graphView(0) : run.drawWhole ? wholeView() : neighbourhood(first));
+  painter = new Painter(canvas, byGraph ? graphView(0) : run.drawFull ? fullView() : neighbourhood(first));
   for (const input of document.querySelectorAll("input[name=color]")) {
     input.checked = input.value === state.by;
     input.addEventListener("change", () => {

@@ -50,7 +50,7 @@ function range(first, last) {
   return out;
 }
 
-const wholeView = () => makeView(range(0, run.numNodes), A.position, run.numNodes < run.allNodes ? "the part on this page" : "the full graph");
+const fullView = () => makeView(range(0, run.numNodes), A.position, run.numNodes < run.allNodes ? "the part on this page" : "the full graph");
 
 function graphView(item) {
   const title = `graph ${itemName(item)}`;

@@ -30,11 +30,11 @@ def write_page(view: RunView, path: str | Path, explain: list[int] | None = None
         path: The file.
         explain: Items whose predictions are explained; by default a few are selected.
     """
-    write(Path(path), page(view, explain).encode())
+    write(Path(path), render_page(view, explain).encode())
     return Path(path)
 
 
-def page(view: RunView, explain: list[int] | None = None) -> str:
+def render_page(view: RunView, explain: list[int] | None = None) -> str:
     """The HTML of the page."""
     explorer, block = explorer_data(view, explain)
     data = {
@@ -133,7 +133,7 @@ def _extent(explorer: dict[str, Any]) -> str:
             f"The graph has {known:,} nodes, too many for one page. The page holds {held:,}, starting from those around"
             " the explained nodes (--why selects others). All figures above refer to the full graph."
         )
-    if not explorer["drawWhole"]:
+    if not explorer["drawFull"]:
         return "The graph is too large to draw at once. Search for any node to see its neighbourhood."
     return ""
 
