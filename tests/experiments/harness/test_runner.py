@@ -7,16 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
-from cognn import Graph
 from cognn.cli.main import main
-from cognn.config.toml import read_recipe
-from cognn.data.catalogue import ENTRIES
-from cognn.data.dataset import Dataset, Task
 from cognn.errors import ConfigError, Interrupted, RunError
 from cognn.experiments import EXPERIMENTS, load_experiment
-from cognn.experiments.harness import benchmark_table, recipes
+from cognn.experiments.harness import benchmark_table
 from cognn.experiments.harness.record import BUDGETS, Budget, lock_record, summarise_cells
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
 from cognn.experiments.pages.markdown import record_page, write_record_page
@@ -24,7 +19,6 @@ from cognn.experiments.pages.readme import fill_tables
 from cognn.experiments.statistics.paired_gains import GAINS_TITLE
 from cognn.experiments.statistics.significance import PublishedScore
 from cognn.run.fit import make_config
-from cognn.train.build import build_model
 
 OPTIONS = {"dataset": "cycles", "hidden_channels": 4, "num_layers": 1, "action_channels": 4, "epochs": 6, "samples": 2}
 
@@ -290,47 +284,18 @@ def test_every_experiment_has_limits_for_every_budget(name: str) -> None:
     assert set(load_experiment(name).LIMITS) == set(BUDGETS)
 
 
-@pytest.mark.parametrize("file", sorted(recipes.RECIPES.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_recipe_is_sound_and_says_how_it_was_found(file: Path) -> None:
-    source, rest = file.stem.split("-", 1)
-    assert source == recipes.SOURCE
-    name = next(name for name in EXPERIMENTS if rest.startswith(name + "-"))
-    config = recipes.load(file)
-    config.check()
-    assert rest.removeprefix(name + "-").startswith(config.data.dataset + "-")
-    assert read_recipe(file)["about"]["how"]
-
-
-@pytest.mark.parametrize("name", ["heterophilic", "homophilic", "graph-classification"])
-def test_every_cell_of_a_table_has_its_recipe(name: str) -> None:
-    module = load_experiment(name)
-    for dataset in module.DATASETS:
-        for model in module.MODELS:
-            config = recipes.load_recipe(name, dataset, model)
-            assert config.data.dataset == dataset
-            if model.startswith("Co-GNN"):
-                assert f"Co-GNN({config.model.action}, {config.model.env})" == model
-
-
-@pytest.mark.parametrize("file", sorted(recipes.RECIPES.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_recipe_builds_its_model(file: Path) -> None:
-    config = recipes.load(file)
-    entry = ENTRIES[config.data.dataset]
-    outputs = 1 if entry.kind == "binary" else 5
-    small = Dataset(
-        config.data.dataset,
-        Task(entry.level, entry.kind, outputs, entry.metric),
-        torch.randn(4, 3),
-        torch.zeros(4) if entry.kind == "binary" else torch.zeros(4, outputs),
-        [Graph(torch.tensor([[0, 1], [1, 0]]), 4)],
-        [],
+@pytest.mark.parametrize(
+    ("metric", "label", "shown"), [("roc_auc", "test roc auc (%)", 97.0), ("mae", "test mae", 0.97)]
+)
+def test_figures_have_the_units_of_the_tables(metric: str, label: str, shown: float, tmp_path, monkeypatch) -> None:
+    drawn = []
+    here = ExperimentRunner("heterophilic", "smoke", Limits(), tmp_path, tmp_path)
+    monkeypatch.setattr(ExperimentRunner, "save_figure", lambda self, figure, part: drawn.append(figure.axes[0]))
+    here.plot_scores(
+        {"MeanGNN": [(0.97, 0.01), None], "SumGNN": [(0.5, None), (0.6, 0.1)]}, ("ours", "paper"), metric, "x"
     )
-    build_model(config.model, small)
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/reproduce.md"])
-def test_the_tables_of_the_pages_are_those_of_the_records(page: str) -> None:
-    root = Path(__file__).parents[3]
-    text = (root / page).read_text(encoding="utf-8")
-    assert "<!-- results: " in text
-    assert fill_tables(text, root / "results") == text, f"run: cognn reproduce --readme {page}"
+    (axes,) = drawn
+    assert axes.get_xlabel() == label
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(shown)
+    low, high = sorted(axes.get_ylim())
+    assert (low, high) == (-0.5, 1.5), "the first and the last row are not on the frame"

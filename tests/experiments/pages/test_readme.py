@@ -1,8 +1,11 @@
 """The compact tables of the README."""
 
+from pathlib import Path
 from typing import Any
 
-from cognn.experiments.pages.readme import gains_table, scores_table
+import pytest
+
+from cognn.experiments.pages.readme import fill_tables, gains_table, scores_table
 
 
 def row(dataset: str, model: str, **more: Any) -> dict[str, Any]:
@@ -41,3 +44,11 @@ def test_gains_that_are_not_noise_are_bold() -> None:
         "|---|---|---|---|",
         "| Co-GNN(sum, sum) over SumGNN | +1.00, p 0.2 | **+1.00, p 0.01** | -0.0328 |",
     ]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reproduce.md"])
+def test_the_tables_of_the_pages_are_those_of_the_records(page: str) -> None:
+    root = Path(__file__).parents[3]
+    text = (root / page).read_text(encoding="utf-8")
+    assert "<!-- results: " in text
+    assert fill_tables(text, root / "results") == text, f"run: cognn reproduce --readme {page}"
