@@ -9,10 +9,11 @@ To add an experiment, write its file with ``LIMITS`` and ``run`` and add a line 
 """
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from cognn.errors import ConfigError
 
+Budget = Literal["smoke", "quick", "full"]
 TABLES: dict[str, str] = {
     "root-neighbors": "table: MAE on RootNeighbors, and the share of edges correctly kept or cut",
     "heterophilic": "table: node classification on five heterophilic graphs",

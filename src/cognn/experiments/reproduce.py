@@ -8,12 +8,15 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
+from rich.console import Console
+from rich.table import Column, Table
 
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
-from cognn.experiments import EXPERIMENTS, load_experiment
+from cognn.experiments import EXPERIMENTS, Budget, load_experiment
+from cognn.files.atomic import write
 
 
 @dataclass
@@ -22,7 +25,7 @@ class Reproduce:
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
     """Name of the experiment."""
-    budget: Literal["smoke", "quick", "full"] = "full"
+    budget: Budget = "full"
     """smoke takes seconds and only checks that it runs, quick takes minutes, full is the complete experiment."""
     datasets: str = ""
     """Only these datasets, separated by commas."""
@@ -112,15 +115,11 @@ def _split(text: str, separator: str) -> tuple[str, ...]:
 
 
 def _list(out: Path) -> int:
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    table = Table(*(Column(name, no_wrap=name != "description") for name in ("experiment", "description", "record")))
+    table = Table(Column("experiment", no_wrap=True), "description", "record")
     for name, line in EXPERIMENTS.items():
-        path = out / f"{name}.json"
-        table.add_row(name, line, str(path) if path.exists() else "-")
+        table.add_row(name, line, "yes" if (out / f"{name}.json").exists() else "-")
     Console().print(table)
-    print("cognn reproduce NAME --budget quick runs one of them in minutes")
+    print(f"cognn reproduce NAME --budget quick runs one of them in minutes; the records are in {out}")
     return 0
 
 
@@ -172,7 +171,6 @@ def _known(option: str, text: str, separator: str, names: list[str]) -> list[str
 
 def _fill(page: Path, results: Path) -> int:
     from cognn.experiments.pages.readme import fill_tables
-    from cognn.files.atomic import write
 
     try:
         text = page.read_text(encoding="utf-8")

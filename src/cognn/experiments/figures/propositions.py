@@ -21,6 +21,7 @@ import networkx
 import torch
 from scipy import stats
 
+from cognn.experiments import Budget
 from cognn.experiments.figures.proof_networks import (
     Edges,
     copies,
@@ -32,7 +33,6 @@ from cognn.experiments.figures.proof_networks import (
     transmitting,
     transmitting_bound,
 )
-from cognn.experiments.harness.record import Budget
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
 from cognn.report.figures import curves
 

@@ -21,7 +21,7 @@ from scipy import stats
 from cognn.config.options import DataConfig
 from cognn.data.load import load_data
 from cognn.data.sampling.batches import Batch, Batches
-from cognn.experiments.harness.record import Budget
+from cognn.experiments import Budget
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
 from cognn.nn.model import CoGNN
 from cognn.report.figures import canvas

@@ -7,17 +7,15 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import Any
 
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
 from cognn.errors import ConfigError, RunError
+from cognn.experiments import Budget
 from cognn.experiments.statistics.paired_gains import Runs, runs_by_cell
 from cognn.experiments.statistics.significance import PublishedScore, compare_with_published
 from cognn.files import locks
 from cognn.files.atomic import write
-
-Budget = Literal["smoke", "quick", "full"]
-BUDGETS: tuple[Budget, ...] = ("smoke", "quick", "full")
 
 
 def record_stem(name: str, budget: Budget) -> str:

@@ -14,9 +14,10 @@ from cognn.config.options import Config, DataConfig
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, RunError
+from cognn.experiments import Budget
 from cognn.experiments.harness import record
 from cognn.experiments.harness.recipes import slug
-from cognn.experiments.harness.record import Budget, comparable_options, recorded_options, summarise_cells
+from cognn.experiments.harness.record import comparable_options, recorded_options, summarise_cells
 from cognn.experiments.statistics.formatting import axis_units
 from cognn.experiments.statistics.paired_gains import GAINS_TITLE, Runs, gains_over_base
 from cognn.experiments.statistics.significance import PublishedScore

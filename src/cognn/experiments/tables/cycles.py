@@ -12,8 +12,8 @@ import torch
 
 from cognn.core.graph import Graph
 from cognn.data.sampling.batches import Batches
+from cognn.experiments import Budget
 from cognn.experiments.harness.recipes import load_recipe
-from cognn.experiments.harness.record import Budget
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
 from cognn.experiments.statistics.significance import PublishedScore
 from cognn.report.figures import curves
