@@ -20,12 +20,17 @@ import torch
 import tyro
 
 import cognn
-from cognn.experiments.harness.recipes import path
-from cognn.experiments.statistics.verdict import Comparison, Published, compare, compare_paired
+from cognn.experiments.harness.recipes import recipe_path
+from cognn.experiments.statistics.significance import (
+    PublishedScore,
+    Significance,
+    compare_paired,
+    compare_with_published,
+)
 
 RECIPES = {
-    "tolokers": path("heterophilic", "tolokers", "Co-GNN(mean, mean)"),
-    "pubmed": path("homophilic", "pubmed", "Co-GNN(mean, mean)"),
+    "tolokers": recipe_path("heterophilic", "tolokers", "Co-GNN(mean, mean)"),
+    "pubmed": recipe_path("homophilic", "pubmed", "Co-GNN(mean, mean)"),
 }
 """Those that the paper's tables are reproduced with; early stopping is off, so that all train as long."""
 
@@ -78,7 +83,7 @@ def trained(dataset: str, folder: Path, o: Options, way: dict[str, Any]) -> tupl
     return [100 * split["test"] for split in result], (time.perf_counter() - began) / epochs
 
 
-def told(found: Comparison) -> str:
+def told(found: Significance) -> str:
     return found.verdict if found.p is None else f"{found.verdict} (p {found.p:.2g})"
 
 
@@ -93,9 +98,9 @@ def main(o: Options) -> None:
             spread = stdev(scores) if len(scores) > 1 else 0.0
             line = f"  {name}: {fmean(scores):.2f} ± {spread:.2f}, {seconds:.2f} s an epoch"
             if whole:
-                theirs = Published(fmean(whole), stdev(whole) if len(whole) > 1 else None, len(whole))
+                theirs = PublishedScore(fmean(whole), stdev(whole) if len(whole) > 1 else None, len(whole))
                 line += f"; against the whole graph: paired {told(compare_paired(scores, whole))}"
-                line += f", Welch {told(compare(scores, theirs))}"
+                line += f", Welch {told(compare_with_published(scores, theirs))}"
             whole = whole or scores
             print(line, flush=True)
 

@@ -1,7 +1,7 @@
-"""Two minutes with Co-GNN: ``python -m cognn.demo`` trains on RootNeighbors and shows what the nodes decided.
+"""A demo of two minutes: ``python -m cognn.demo`` trains on RootNeighbors and shows the actions of the nodes.
 
-The task: the root of a tree must average the features of its neighbours of degree 6.  A mean cannot count degrees and a
-sum cannot average; nodes that choose whether to broadcast can do both.
+The root of a tree must predict the mean features of its neighbours of degree 6.  A mean cannot count degrees and a sum
+cannot average; nodes that choose whether to broadcast can do both.
 """
 
 import argparse
@@ -24,16 +24,16 @@ from cognn.data.synthetic.root_neighbors import DEGREE, NUM_FEATURES, edges_righ
 from cognn.nn.model import CoGNN
 from cognn.nn.trace import Trace
 
-# The published figures (paper, table of results on RootNeighbors and the text below it).
+# From the paper: its table of results on RootNeighbors and the text below it.
 PAPER = {"MeanGNN": 0.329, "SumGNN": 0.370, "Co-GNN(sum, mean)": 0.079}
 PAPER_EDGES = 0.9971
-# The base networks get two layers: as far as the one-layer action and the one-layer environment network see together.
+# Two layers give the base networks the receptive field of a one-layer action and a one-layer environment network.
 MODELS: dict[str, dict[str, Any]] = {
     "MeanGNN": {"env": "mean", "action": None, "num_layers": 2},
     "SumGNN": {"env": "sum", "action": None, "num_layers": 2},
     "Co-GNN(sum, mean)": {"env": "mean", "action": "sum", "num_layers": 1, "action_layers": 1},
 }
-EVERY = 10  # epochs between two scores on the validation trees
+EVAL_EVERY = 10
 
 
 @dataclass
@@ -47,18 +47,18 @@ class Split:
 
     @staticmethod
     def make(name: str, num_trees: int, seed: int) -> "Split":
-        """Generate and join the trees."""
+        """Generate the trees and join them into one graph."""
         batch = Batch.from_data_list(root_neighbors(name, num_trees, seed))  # type: ignore[arg-type]
         return Split(batch.x, Graph(batch.edge_index, batch.num_nodes), batch.root_index, batch.y)
 
     def error(self, out: Tensor) -> Tensor:
-        """Mean absolute error at the roots."""
+        """Mean absolute error of the roots."""
         return (out[self.root] - self.y).abs().mean()
 
 
 @dataclass
 class Outcome:
-    """A model at its best epoch on the validation trees, scored on the test trees."""
+    """Test error, decisions and training time of a model with the weights of its best epoch on validation."""
 
     test_mae: float
     trace: Trace
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def fit(name: str, splits: dict[str, Split], epochs: int, seed: int, progress: Progress, task: TaskID) -> Outcome:
-    """Train on all training trees at once; keep the weights that are best on the validation trees."""
+    """Full-batch training; keeps the weights with the best validation error."""
     torch.manual_seed(seed)
     options: dict[str, Any] = {"norm": None, "residual": None, "dropout": 0.0, "act": "relu", **MODELS[name]}
     model = CoGNN(NUM_FEATURES, 32, NUM_FEATURES, **options)
@@ -81,7 +81,7 @@ def fit(name: str, splits: dict[str, Split], epochs: int, seed: int, progress: P
         train.error(model(train.x, train.graph)).backward()
         optimizer.step()
         schedule.step()
-        if epoch % EVERY == 0 or epoch == epochs:
+        if epoch % EVAL_EVERY == 0 or epoch == epochs:
             model.eval()
             with torch.no_grad():
                 score = val.error(model(val.x, val.graph, actions=actions)).item()
@@ -96,7 +96,7 @@ def fit(name: str, splits: dict[str, Split], epochs: int, seed: int, progress: P
 
 
 def results_table(outcomes: dict[str, Outcome], test: Split, epochs: int) -> Table:
-    """Our figures beside the published ones."""
+    """Our scores and the published ones."""
     roots = (test.graph.edge_index, test.root, test.graph.num_nodes)
     table = Table(title=f"RootNeighbors, test MAE after {epochs} epochs (lower is better)", title_justify="left")
     table.add_column("model")
@@ -112,7 +112,7 @@ def results_table(outcomes: dict[str, Outcome], test: Split, epochs: int) -> Tab
 
 
 def draw(test: Split, trace: Trace, root: int) -> Columns:
-    """One tree before and after the actions; an arrow is a message that travels."""
+    """One tree with all messages and with those that the actions keep; arrows are messages."""
     edge_index, kept = test.graph.edge_index, trace.kept(0)
     travels = {(u, v): bool(k) for (u, v), k in zip(edge_index.t().tolist(), kept.tolist(), strict=True)}
     degree = torch.bincount(edge_index[0], minlength=test.graph.num_nodes)
@@ -142,8 +142,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m cognn.demo", description="Train Co-GNN on RootNeighbors.")
     parser.add_argument("--epochs", type=int, default=1000, help="epochs for each of the three models")
     parser.add_argument("--trees", type=int, default=1000, help="trees in each of the three splits")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the data and of the weights")
-    parser.add_argument("--svg", metavar="FILE", help="also save what is shown as a picture")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the data and the weights")
+    parser.add_argument("--svg", metavar="FILE", help="also save the output as an SVG picture")
     options = parser.parse_args()
     for name in ("epochs", "trees"):
         if getattr(options, name) < 1:

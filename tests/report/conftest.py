@@ -8,7 +8,7 @@ import pytest
 import cognn
 from cognn.data.dataset import Dataset
 from cognn.data.synthetic.minesweeper_board import minesweeper_board
-from cognn.report.data.run_view import Collected, collect
+from cognn.report.data.run_view import RunView, collect
 from cognn.run.fit import Fitted
 from tests.toy_runs import make_dataset
 
@@ -22,14 +22,14 @@ def fitted(dataset: Dataset | str, folder: Path, **options) -> Fitted:
 
 
 @pytest.fixture(scope="session")
-def board_run(tmp_path_factory) -> Collected:
+def board_run(tmp_path_factory) -> RunView:
     folder = tmp_path_factory.mktemp("board") / "run"
     run = fitted(minesweeper_board(ROWS, COLUMNS, num_splits=2), folder, splits="0-1", actions="sample")
     return collect(run, samples=3)
 
 
 @pytest.fixture(scope="session")
-def graph_run(tmp_path_factory) -> Collected:
+def graph_run(tmp_path_factory) -> RunView:
     folder = tmp_path_factory.mktemp("graphs") / "run"
     run = fitted(make_dataset("graph", "multiclass", edges=True), folder, actions="sample", batch_size=8)
     return collect(run, samples=3)

@@ -47,7 +47,7 @@ def test_dollars_in_names_are_no_formula(tmp_path) -> None:
     drawn = [
         figures.kept_ratio({name: [0.5] for name in names}, title),
         figures.heat_map(np.ones((4, 4)), names, names, title),
-        figures.beside({name: [(0.5, 0.1)] * 4 for name in names}, names, "score", title),
+        figures.score_comparison({name: [(0.5, 0.1)] * 4 for name in names}, names, "score", title),
     ]
     for number, figure in enumerate(drawn):
         (path,) = figures.save(figure, tmp_path / str(number), ("svg",))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cognn.report import progress, terminal
-from cognn.report.terminal import show_page, show_summary
+from cognn.report.terminal import show_markdown, show_summary
 
 PAGE = "# A title\n\n| dataset | model |\n|---|---|\n| roman-empire-glove | Co-GNN(mean, mean) |\n"
 
@@ -16,7 +16,7 @@ def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     screen = io.StringIO()
     console = terminal.Console(file=screen, width=20, force_terminal=True, color_system=None)
     monkeypatch.setattr(terminal, "Console", lambda: console)
-    show_page(PAGE)
+    show_markdown(PAGE)
     shown = screen.getvalue()
     assert "…" not in shown
     first, second = ([line[a:b].strip() for line in shown.splitlines()] for a, b in ((0, 10), (10, 20)))
@@ -25,7 +25,7 @@ def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_pipe_gets_markdown(capsys: pytest.CaptureFixture[str]) -> None:
-    show_page(PAGE)
+    show_markdown(PAGE)
     assert capsys.readouterr().out == PAGE + "\n"
 
 

@@ -149,7 +149,8 @@ def train(arguments: list[str]) -> int:
     from cognn.data.load import load_data
     from cognn.errors import Interrupted
     from cognn.parallel.cluster import leads
-    from cognn.report.terminal import show_summary, watching
+    from cognn.report.progress import training_progress
+    from cognn.report.terminal import show_summary
     from cognn.run import train as run
 
     if options.jobs < 1:
@@ -168,7 +169,7 @@ def train(arguments: list[str]) -> int:
         folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
         run.begin(config, folder, dataset)
     try:
-        with watching(run.run_config(folder), options.quiet or not leads()) as report:
+        with training_progress(run.run_config(folder), options.quiet or not leads()) as report:
             summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
     except Interrupted:
         if leads():
@@ -244,7 +245,7 @@ def report(arguments: list[str]) -> int:
 
 def reproduce(arguments: list[str]) -> int:
     """``cognn reproduce``."""
-    from cognn.experiments.harness.reproduce import Reproduce, reproduce
+    from cognn.experiments.reproduce import Reproduce, reproduce
 
     return reproduce(parse(Reproduce, arguments, "cognn reproduce"))
 

@@ -1,30 +1,46 @@
-"""The paper's tables and figures, one file each; ``cognn reproduce NAME`` runs one.  Cheap to import."""
+"""The paper's tables and figures, reproduced and compared with the published ones by ``cognn reproduce NAME``.
+
+``tables`` and ``figures`` hold one experiment a file; ``harness`` trains by recipe and keeps the record of every run;
+``statistics`` compares scores; ``pages`` turns records into Markdown.  They import each other in the order statistics,
+harness, experiments, pages.  This room may import every room except ``cli`` and ``demo``.  Start with
+:mod:`~cognn.experiments.reproduce` and one short experiment, such as :mod:`~cognn.experiments.tables.homophilic`.
+
+To add an experiment, write its file with ``LIMITS`` and ``run`` and add a line to :data:`TABLES` or :data:`FIGURES`.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from cognn.errors import ConfigError
 
-EXPERIMENTS: dict[str, str] = {
-    "root-neighbors": "table: MAE on RootNeighbors, and the share of edges rightly kept or cut",
+Budget = Literal["smoke", "quick", "full"]
+TABLES: dict[str, str] = {
+    "root-neighbors": "table: MAE on RootNeighbors, and the share of edges correctly kept or cut",
     "heterophilic": "table: node classification on five heterophilic graphs",
     "homophilic": "table: node classification on cora and pubmed",
     "graph-classification": "table: seven TU datasets by the fair-comparison protocol",
     "peptides-func": "table: average precision on the long-range molecules",
-    "cycles": "cycles or pairs of cycles, which no base network tells apart",
+    "cycles": "table: one cycle or two, which no base network can distinguish",
+    "ablations": "tables: the effect of each choice, and whether the actions help at all",
+}
+FIGURES: dict[str, str] = {
     "kept-edges": "figure: share of edges kept at every layer, cora against roman-empire",
-    "minesweeper": "figures: what the nodes of a minesweeper board do, layer by layer",
+    "minesweeper": "figures: the actions on a minesweeper board, layer by layer",
     "pairs": "heat maps: the 25 pairs of action and environment network",
     "over-smoothing": "figure: accuracy against depth",
-    "runtime": "figure: time of a forward pass against that of the base network",
-    "propositions": "figures: the two propositions, demonstrated against their bounds",
-    "ablations": "tables: what each choice contributes, and whether the actions help at all",
+    "runtime": "figure: forward-pass time of Co-GNN against that of its base network",
+    "propositions": "figures: both propositions, measured and compared with their bounds",
 }
-"""Name and what it shows, in the order of the paper."""
+EXPERIMENTS = TABLES | FIGURES
+"""Name to a one-line description."""
 
 
-def experiment(name: str) -> Any:
-    """The module of an experiment: it has ``PLANS`` (budget to ``Plan``) and ``run``."""
+def load_experiment(name: str) -> Any:
+    """Import the module of an experiment.
+
+    It defines ``LIMITS``, a :class:`~cognn.experiments.harness.runner.Limits` for every budget, and ``run(runner)``.
+    """
     if name not in EXPERIMENTS:
         raise ConfigError(f"experiment: unknown {name!r}; known are {', '.join(EXPERIMENTS)}")
-    return import_module(f"cognn.experiments.paper.{name.replace('-', '_')}")
+    folder = "tables" if name in TABLES else "figures"
+    return import_module(f"cognn.experiments.{folder}.{name.replace('-', '_')}")

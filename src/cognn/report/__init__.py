@@ -1,4 +1,7 @@
-"""What a person sees: the page and the figures of a run, and the terminal.
+"""What a person sees of a run: the HTML page, the figures for print, and tables and progress in the terminal.
+
+``data`` computes what a page shows, ``page`` how it is shown.  May import all rooms before it (up to ``tune``).  Start
+with :func:`collect`, which opens a run as a :class:`RunView`, and :mod:`cognn.report.write`, used by ``cognn report``.
 
 .. code-block:: python
 
@@ -6,7 +9,7 @@
 
     run = report.collect("runs/mine")
     report.write_page(run, "mine.html")
-    report.why(run, 17).silenced[0]  # the neighbour that the prediction of node 17 hangs on most
+    report.why(run, 17).silenced[0]  # the neighbour that the prediction of node 17 depends on most
     report.write_figures(run, "figures")
 """
 
@@ -16,23 +19,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cognn.report import figures
     from cognn.report.data.explain import Why, why
-    from cognn.report.data.run_view import Collected, collect
+    from cognn.report.data.run_view import RunView, collect
     from cognn.report.page import charts
-    from cognn.report.page.page import write_page
+    from cognn.report.page.render import write_page
     from cognn.report.write import write_figures, write_report
 
-__all__ = ["Collected", "Why", "charts", "collect", "figures", "why", "write_figures", "write_page", "write_report"]
+__all__ = ["RunView", "Why", "charts", "collect", "figures", "why", "write_figures", "write_page", "write_report"]
 
 _HOMES = {
-    "cognn.report.data.run_view": ("Collected", "collect"),
+    "cognn.report.data.run_view": ("RunView", "collect"),
     "cognn.report.data.explain": ("Why", "why"),
-    "cognn.report.page.page": ("write_page",),
+    "cognn.report.page.render": ("write_page",),
     "cognn.report.write": ("write_figures", "write_report"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    # Found when first used: the terminal, which every command needs, does not wait for matplotlib.
+    # For start-up: every command imports cognn.report.terminal, few need matplotlib.
     if name in ("charts", "figures"):
         return import_module("cognn.report.figures" if name == "figures" else "cognn.report.page.charts")
     for home, names in _HOMES.items():

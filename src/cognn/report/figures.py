@@ -1,7 +1,7 @@
-"""Figures for papers, by matplotlib: each function returns a ``Figure`` that :func:`save` writes as SVG, PDF and PNG.
+"""Matplotlib figures for papers: each function returns a ``Figure`` that :func:`save` writes as SVG, PDF and PNG.
 
-Nothing here goes through ``pyplot``: no window opens, and no global state is left behind.  Titles and names, which may
-come from a user's data, are drawn as they stand; only labels of axes can hold formulas between ``$``.
+Nothing uses ``pyplot``, so no window opens and no global state changes.  Titles and names may come from a user's data
+and are drawn literally; only axis labels can hold formulas between ``$``.
 """
 
 import re
@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike
 from cognn.errors import RunError
 from cognn.nn.actions import Action
 from cognn.nn.trace import Trace
-from cognn.report.data.board import SHOWN, Board
+from cognn.report.data.minesweeper import SHOWN, MinesweeperBoard
 from cognn.report.palette import ACTIONS, FREE, GREY, MINE, series
 
 KINDS = ("svg", "pdf", "png")
 STYLES = ["-", "--", ":", "-."]
 MARKERS = "osD^vP"
-# Text stays text in SVG and PDF, and no date is written: the same figure is the same file.
+# Text stays text in SVG and PDF; without dates and random ids the same figure gives the same file.
 _SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cognn"}
 
 
@@ -38,9 +38,9 @@ def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")
     """Write ``figure`` as ``path.svg``, ``path.png`` and so on; returns the files.
 
     Args:
-        figure: What a function of this module returned, or any other figure.
-        path: The file without its suffix; its folder is made.
-        kinds: Of ``"svg"``, ``"pdf"`` and ``"png"``.
+        figure: Any matplotlib figure.
+        path: The file without its suffix; its folder is created.
+        kinds: Some of ``"svg"``, ``"pdf"`` and ``"png"``.
     """
     written = []
     for kind in kinds:
@@ -52,7 +52,7 @@ def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")
             target.parent.mkdir(parents=True, exist_ok=True)
             with matplotlib.rc_context(_SETTINGS):
                 figure.savefig(target, bbox_inches="tight", dpi=200, metadata=metadata)
-            if kind == "svg":  # a hundredth of a point is finer than any print, and half the file
+            if kind == "svg":  # two decimals of a point are fine enough and halve the file
                 target.write_text(_FINER.sub(r"\1", target.read_text(encoding="utf-8")), encoding="utf-8")
         except OSError as error:
             raise RunError(f"{target}: could not be written ({error.strerror}); choose another folder") from None
@@ -61,7 +61,7 @@ def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")
 
 
 def canvas(title: str = "", width: float = 4.2, height: float = 2.8, **options: Any) -> tuple[Figure, Axes]:
-    """An empty figure of a paper's column width with one pair of axes."""
+    """An empty figure of column width with one pair of axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot(**options)
     axes.spines[["top", "right"]].set_visible(False)
@@ -79,16 +79,16 @@ def curves(
     log_x: bool = False,
     markers: bool | None = None,
 ) -> Figure:
-    """Named lines, such as a score against the depth.
+    """A line plot, such as a score against the depth.
 
     Args:
-        lines: Name to ``(x, y)`` or ``(x, y, spread)``; the spread is drawn as a band of y - spread to y + spread.
-        x_label: What x is.
-        y_label: What y is.
+        lines: Name to ``(x, y)`` or ``(x, y, spread)``; the spread is drawn as a band from y - spread to y + spread.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
         title: Title.
-        y_range: Limits of y.
-        log_x: Whether x is logarithmic.
-        markers: Whether points are marked; by default where there are at most 30.
+        y_range: Limits of the y axis.
+        log_x: Whether the x axis is logarithmic.
+        markers: Whether points are marked; by default for at most 30 points.
     """
     figure, axes = canvas(title)
     for index, (name, line) in enumerate(lines.items()):
@@ -112,7 +112,7 @@ def kept_ratio(
     title: str = "",
     spreads: Mapping[str, Sequence[float]] | None = None,
 ) -> Figure:
-    """Share of the directed edges that carry a message, per layer; several runs or groups by name, with bands."""
+    """Share of directed edges that carry a message, per layer; a line with an optional band for each name."""
     named = ratios if isinstance(ratios, Mapping) else {"": ratios}
     bands = {name: (line,) for name, line in (spreads or {}).items()}
     lines: dict[str, tuple[ArrayLike, ...]] = {
@@ -152,17 +152,17 @@ def heat_map(
     column_label: str = "",
     digits: int = 2,
 ) -> Figure:
-    """A table as colours with the numbers written in, such as scores of pairs of networks; nan stays empty.
+    """A heat map with the numbers written in, such as scores of pairs of networks; nan stays empty.
 
     Args:
         values: ``(len(rows), len(columns))``.
-        rows: Names down the side.
-        columns: Names along the bottom.
+        rows: Names of the rows.
+        columns: Names of the columns.
         title: Title.
-        label: What a value is.
-        row_label: What the rows are.
-        column_label: What the columns are.
-        digits: Digits after the point.
+        label: Label of the colour bar.
+        row_label: Label of the y axis.
+        column_label: Label of the x axis.
+        digits: Decimals of the numbers.
     """
     table = np.asarray(values, dtype=float)
     if table.shape != (len(rows), len(columns)):
@@ -187,19 +187,24 @@ def heat_map(
 
 
 def minesweeper(
-    board: Board, trace: Trace, node: int, layers: Iterable[int] | None = None, hops: int = 10, title: str = ""
+    board: MinesweeperBoard,
+    trace: Trace,
+    node: int,
+    layers: Iterable[int] | None = None,
+    hops: int = 10,
+    title: str = "",
 ) -> Figure:
     """The neighbourhood of a cell, layer by layer, as in the paper's appendix.
 
-    Mines are red and other cells blue; a cell shows its number or a question mark; the chosen one is black.  A line is
-    a message that goes both ways, an arrow one that goes one way.  What can no longer reach the chosen cell is grey.
+    Mines are red, other cells blue, and the chosen cell is black; a cell shows its number or a question mark.  A line
+    is a message in both directions, an arrow a message in one.  Cells that can no longer reach the chosen one are grey.
 
     Args:
         board: The board.
-        trace: The decisions on it.
+        trace: The decisions of its cells.
         node: The chosen cell.
         layers: Layers to draw, counted from 0; by default the first eight.
-        hops: How far around the cell to look.
+        hops: Radius of the neighbourhood.
         title: Title.
     """
     chosen = list(range(min(8, trace.num_layers)) if layers is None else layers)
@@ -229,7 +234,7 @@ def minesweeper(
     return figure
 
 
-def _cells(axes: Axes, board: Board, place: Any, near: Any, reaches: Any, node: int) -> None:
+def _cells(axes: Axes, board: MinesweeperBoard, place: Any, near: Any, reaches: Any, node: int) -> None:
     fill = np.where(board.mines, MINE, FREE).astype(object)
     fill[~reaches] = "#e4e4e4"
     fill[node] = "black"
@@ -237,30 +242,30 @@ def _cells(axes: Axes, board: Board, place: Any, near: Any, reaches: Any, node: 
     edge = ["#b0b0b0" if not reaches[cell] else "white" for cell in cells]
     x, y = place[cells].T
     axes.scatter(x, y, s=42, c=list(fill[cells]), edgecolors=edge, linewidths=0.4, zorder=3)
-    # What the cells show as markers, each glyph once: a text per cell would make files of many megabytes.
+    # One marker per glyph: a text per cell would make files of many megabytes.
     shown = np.array([SHOWN[board.shows[cell]] for cell in cells])
     ink = np.where(cells == node, "white", np.where(reaches[cells], "black", GREY))
     for text in np.unique(shown):
         some = shown == text
-        size = 11.0 if len(text) == 1 else 28.0  # a marker is as large as its longer side
+        size = 11.0 if len(text) == 1 else 28.0  # matplotlib scales a marker by its longer side
         axes.scatter(x[some], y[some], s=size, c=list(ink[some]), marker=f"${text}$", linewidths=0, zorder=4)
 
 
-def beside(
+def score_comparison(
     rows: Mapping[str, Sequence[tuple[float, float | None] | None]],
     names: Sequence[str],
     x_label: str,
     title: str = "",
     factor: float = 1.0,
 ) -> Figure:
-    """Scores side by side, such as ours and the paper's: a line per row, a mark per name, bars for the spread.
+    """Scores side by side, such as ours and the paper's: a line per row, a marker per name, error bars.
 
     Args:
-        rows: Row to a ``(mean, spread)`` for each of ``names``, None where it has none.
-        names: What is compared.
-        x_label: What is scored.
+        rows: Name of a row to ``(mean, spread)``, or None, for each of ``names``.
+        names: Names in the legend.
+        x_label: Label of the x axis.
         title: Title.
-        factor: What the scores are multiplied by.
+        factor: Factor on all scores, such as 100 for percent.
     """
     figure, axes = canvas(title, height=0.9 + 0.3 * len(rows))
     step = 0.36 / max(len(names) - 1, 1)
@@ -274,14 +279,14 @@ def beside(
             look: dict[str, Any] = {"color": series(index), "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
             axes.errorbar(x, y, xerr=bars, label=_literal(name), linestyle="none", capsize=2, linewidth=1, **look)
     axes.set_yticks(range(len(rows)), [_literal(name) for name in rows], fontsize=8)
-    axes.set_ylim(len(rows) - 0.5, -0.5)  # from above, with room for the first and the last
-    axes.locator_params(axis="x", nbins=6)  # more run into each other
+    axes.set_ylim(len(rows) - 0.5, -0.5)  # the first row on top
+    axes.locator_params(axis="x", nbins=6)  # more labels would overlap
     _finish(axes, x_label, "", len(names) > 1)
     return figure
 
 
 def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None:
-    """All lines as one path and all arrowheads as another: a path per edge would make files of many megabytes."""
+    """Draw all lines as one path and all arrowheads as another; a path per edge would make files of many megabytes."""
     key = ends.min(0) * len(place) + ends.max(0)
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     start, end = place[ends[0, first]], place[ends[1, first]]
@@ -297,12 +302,12 @@ def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None
 
 
 def _literal(text: str) -> str:
-    """Text that matplotlib draws as it stands: two ``$`` would make a formula, ``_`` first hide it in a legend."""
+    """Escape text: matplotlib reads ``$`` as mathematics and hides legend entries that start with ``_``."""
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def _layers(values: Sequence[float] | ArrayLike) -> ArrayLike:
-    """Layers are counted from 1 in pictures, as in the paper."""
+    """Layer numbers, counted from 1 as in the paper."""
     return np.arange(1, len(np.asarray(values)) + 1)
 
 

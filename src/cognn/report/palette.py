@@ -1,8 +1,8 @@
-"""The colours of every picture: those of Okabe and Ito, which colour-blind readers can tell apart."""
+"""The colours of all figures and charts: the palette of Okabe and Ito, which is safe for colour-blind readers."""
 
 from cognn.nn.actions import Action
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 GREY = "#999999"
 
@@ -10,13 +10,13 @@ ACTIONS = {Action.STANDARD: GREEN, Action.LISTEN: SKY, Action.BROADCAST: ORANGE,
 MINE, FREE = VERMILLION, SKY
 RIGHT, WRONG = BLUE, VERMILLION
 SERIES = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, GREY, YELLOW]
-"""For the lines of a chart and the classes of a graph, in this order; more of them start again."""
+"""Colours of lines and classes, in this order and then repeated."""
 DASHES = ["solid", "dash", "dot", "dashdot"]
-"""What tells two lines apart in print, where colours may not."""
+"""Dash styles, which distinguish lines in print without colours."""
 
 
 def dash(index: int) -> str:
-    """The dash of the ``index``-th line; where colours start again, it is another one."""
+    """The dash style of the ``index``-th line; lines of the same colour have different ones."""
     return DASHES[(index + index // len(SERIES)) % len(DASHES)]
 
 

@@ -1,78 +1,24 @@
-"""Progress and tables in the terminal; plain lines where it is not one."""
+"""Tables in the terminal, laid out by rich."""
 
 import math
 import re
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, TableElement
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
-from cognn.config.options import Config, DataConfig
+from cognn.config.options import DataConfig
 from cognn.data.catalogue import ENTRIES
+from cognn.data.check.files import check
 from cognn.data.check.statistics import compare, measure
 from cognn.data.registry import load, origin
-from cognn.run.log_tail import Report
-from cognn.train.loop import Epoch
-
-PLAIN_SECONDS = 5.0  # between two lines of a log that nobody watches live
-
-
-@contextmanager
-def watching(config: Config, quiet: bool) -> Iterator[Report | None]:
-    """Somewhere to report to: a live bar per split, or a line every few seconds."""
-    if quiet:
-        yield None
-    elif Console().is_terminal:
-        with _bars(config) as report:
-            yield report
-    else:
-        yield _lines(config)
-
-
-@contextmanager
-def _bars(config: Config) -> Iterator[Report]:
-    columns = TextColumn("split {task.fields[split]}"), BarColumn(), TextColumn("{task.completed}/{task.total}")
-    with Progress(*columns, TimeRemainingColumn(), TextColumn("{task.fields[text]}")) as progress:
-        tasks: dict[int, TaskID] = {}
-
-        def report(split: int, line: Epoch, best: float, best_epoch: int) -> None:
-            if split not in tasks:
-                tasks[split] = progress.add_task("", total=config.train.epochs, split=split, text="")
-            progress.update(tasks[split], completed=line.epoch, text=_describe(line, best))
-
-        yield report
-
-
-def _lines(config: Config) -> Report:
-    last: dict[int, float] = {}
-
-    def report(split: int, line: Epoch, best: float, best_epoch: int) -> None:
-        now = time.monotonic()
-        if now - last.get(split, -PLAIN_SECONDS) >= PLAIN_SECONDS or line.epoch == config.train.epochs:
-            last[split] = now
-            left = line.seconds / line.epoch * (config.train.epochs - line.epoch)
-            text = f"split {split} epoch {line.epoch}/{config.train.epochs} {_describe(line, best)} left {left:.0f}s"
-            print(text, file=sys.stderr, flush=True)
-
-    return report
-
-
-def _describe(line: Epoch, best: float) -> str:
-    text = f"loss {line.loss:.4f} train {line.train:.4f} val {line.val:.4f} test {line.test:.4f}"
-    text += f" best val {best:.4f}" if best == best else ""
-    return text + (f" kept {line.kept:.1%}" if line.kept is not None else "")
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
-    """Scores per split, and their mean and spread."""
+    """Print the scores of every split, their mean and standard deviation, and the run folder."""
     title = f"{summary['dataset']}, {summary['model']}, {summary['metric']}"
     names = "split", "train", "val", "test", "best epoch", "epochs", "seconds"
     table = Table(*names, title=_title(title), title_justify="left")
@@ -89,19 +35,19 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
 
 
 def _score(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "-"  # of no items, or not defined for them
+    return f"{value:.4f}" if math.isfinite(value) else "-"  # no items, or undefined for them
 
 
 def _title(text: str) -> Text:
-    """The title of a table as it stands: in a string, brackets in the name of a user's file would be markup."""
+    """A literal title: rich would read brackets and emoji codes in a string as markup."""
     return Text(text, "table.title")
 
 
 _NUMBER = re.compile(r"-|[-+]?[\d.]+(e[-+]?\d+)?")
 
 
-class _Folded(TableElement):
-    """A table that is too wide breaks its words and loses none: ``Co-GNN…`` is no model.  Numbers stay whole."""
+class _FoldedTable(TableElement):
+    """Wraps the words of wide tables and keeps numbers on one line; rich's Markdown would cut cells off with ``…``."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -114,15 +60,15 @@ class _Folded(TableElement):
             yield table
 
 
-class _Page(Markdown):
-    elements: ClassVar = {**Markdown.elements, "table_open": _Folded}
+class _Markdown(Markdown):
+    elements: ClassVar = {**Markdown.elements, "table_open": _FoldedTable}
 
 
-def show_page(text: str) -> None:
-    """Print Markdown, laid out for a terminal; a file or a pipe gets it as it is."""
+def show_markdown(text: str) -> None:
+    """Print Markdown rendered in a terminal, and as plain text to a file or pipe."""
     console = Console()
     if console.is_terminal:
-        console.print(_Page(text))
+        console.print(_Markdown(text))
     else:
         print(text)
 
@@ -136,7 +82,7 @@ def show_catalogue() -> None:
 
 
 def show_facts(name: str) -> None:
-    """Measured statistics beside published ones."""
+    """Print the measured statistics of a dataset and the published ones."""
     dataset = load(name)
     stats = measure(dataset)
     published = {row.name: row for row in compare(stats, dataset.facts)}
@@ -149,9 +95,7 @@ def show_facts(name: str) -> None:
 
 
 def show_check(config: DataConfig) -> int:
-    """What a check of the user's files found; exit code 2 if they cannot be trained on."""
-    from cognn.data.check.files import check
-
+    """Print the findings of a check of the user's files; returns exit code 2 if training on them would fail."""
     report = check(config)
     Console().print(report)
     return 0 if report.ok else 2

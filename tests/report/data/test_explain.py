@@ -3,21 +3,21 @@ import torch
 
 from cognn.errors import RunError
 from cognn.report.data.explain import why
-from cognn.report.data.outcomes import shown_values
-from cognn.report.data.run_view import Collected, collect
+from cognn.report.data.groupings import values_per_output
+from cognn.report.data.run_view import RunView, collect
 from cognn.train.build import predictions
 from tests.report.conftest import fitted
 from tests.toy_runs import make_dataset
 
 
-def prediction_under(report: Collected, actions: torch.Tensor, item: int) -> torch.Tensor:
+def prediction_under(report: RunView, actions: torch.Tensor, item: int) -> torch.Tensor:
     """The whole dataset at once, every action forced."""
     with torch.no_grad():
         out = report.model(report.dataset.x, report.graph, report.dataset.edge_attr, actions=actions)
-    return shown_values(report.dataset, predictions(report.dataset.task.kind, out))[item]
+    return values_per_output(report.dataset, predictions(report.dataset.task.kind, out))[item]
 
 
-def check(report: Collected, item: int) -> None:
+def check(report: RunView, item: int) -> None:
     actions, found = report.trace.actions, why(report, item)
     before = prediction_under(report, actions, item)
     torch.testing.assert_close(torch.tensor(found.value), before)
@@ -77,5 +77,5 @@ def test_what_cannot_be_explained_is_said(board_run, tmp_path) -> None:
     with pytest.raises(RunError, match="why: expected an item from 0 to 107, got 108"):
         why(board_run, 108)
     plain = fitted(make_dataset("node", "binary"), tmp_path / "run", action="none")
-    with pytest.raises(RunError, match="do not act"):
+    with pytest.raises(RunError, match="has no action network"):
         why(collect(plain), 0)

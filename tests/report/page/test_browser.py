@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cognn import Action
-from cognn.report.data.run_view import Collected, collect
-from cognn.report.data.select import embedded
-from cognn.report.page.page import write_page
+from cognn.report.data.run_view import RunView, collect
+from cognn.report.data.selection import nodes_on_page
+from cognn.report.page.render import write_page
 from cognn.report.palette import ACTIONS, FREE, MINE
 from tests.report.conftest import COLUMNS, EVIL, ROWS
 
@@ -100,7 +100,7 @@ def board(browser, board_run, tmp_path_factory) -> Opened:
     return Opened(browser, write_page(board_run, tmp_path_factory.mktemp("page") / "board.html", [40, 0]))
 
 
-def status(report: Collected, layer: int, nodes: np.ndarray | None = None) -> str:
+def status(report: RunView, layer: int, nodes: np.ndarray | None = None) -> str:
     """What the page has to say about a layer."""
     trace = report.trace
     inside = np.ones(report.graph.num_nodes, dtype=bool) if nodes is None else nodes
@@ -112,7 +112,7 @@ def status(report: Collected, layer: int, nodes: np.ndarray | None = None) -> st
     return f"Layer {layer + 1} of {trace.num_layers}: {share} % of the edges kept ({kept}); {told}."
 
 
-def test_the_slider_tells_and_draws_every_layer(board: Opened, board_run: Collected) -> None:
+def test_the_slider_tells_and_draws_every_layer(board: Opened, board_run: RunView) -> None:
     for layer in (2, 0, 1):
         board.move_slider(layer)
         assert board.text("#layer-status") == status(board_run, layer)
@@ -124,7 +124,7 @@ def test_the_slider_tells_and_draws_every_layer(board: Opened, board_run: Collec
             )
 
 
-def test_colours_of_classes(board: Opened, board_run: Collected) -> None:
+def test_colours_of_classes(board: Opened, board_run: RunView) -> None:
     board.page.check("input[value=class]")
     for node in (0, 17, 50, 107):
         x, y, half = board.cell(node)
@@ -133,7 +133,7 @@ def test_colours_of_classes(board: Opened, board_run: Collected) -> None:
     board.page.check("input[value=action]")
 
 
-def panel_is_of(opened: Opened, report: Collected, node: int) -> None:
+def panel_is_of(opened: Opened, report: RunView, node: int) -> None:
     trace = report.trace
     reaches = trace.reaches(node)
     rows = opened.page.locator("#panel-layers tbody tr").all()
@@ -151,7 +151,7 @@ def panel_is_of(opened: Opened, report: Collected, node: int) -> None:
         assert int(cells[7]) == int(reaches[layer].sum())
 
 
-def test_search_shows_a_node_as_the_trace_has_it(board: Opened, board_run: Collected) -> None:
+def test_search_shows_a_node_as_the_trace_has_it(board: Opened, board_run: RunView) -> None:
     for node in (40, 0, 107):
         board.search(str(node))
         assert board.text("#panel-title") == f"Node {node}"
@@ -163,12 +163,12 @@ def test_search_shows_a_node_as_the_trace_has_it(board: Opened, board_run: Colle
         assert board.text("#panel-outcome") == ("right" if (p > 0.5) == board_run.board.mines[node] else "wrong")
         panel_is_of(board, board_run, node)
     board.search("108")
-    assert board.text("#found") == "No node of this page is called “108”."
+    assert board.text("#found") == "No node on this page is called “108”."
     board.search("10")
     assert board.text("#panel-title") == "Node 10"
 
 
-def test_a_click_chooses_the_cell_under_it(board: Opened, board_run: Collected) -> None:
+def test_a_click_chooses_the_cell_under_it(board: Opened, board_run: RunView) -> None:
     board.page.click("#fit")
     for node in (30, 77):
         x, y, _ = board.cell(node)
@@ -181,10 +181,10 @@ def test_a_click_chooses_the_cell_under_it(board: Opened, board_run: Collected) 
         assert board.pixel(x - 0.8 * half, y - 0.8 * half) == "#E2E4E7"  # greyed out
     board.page.focus("#canvas")
     board.page.keyboard.press("Escape")
-    assert board.text("#panel-title") == "No node chosen"
+    assert board.text("#panel-title") == "No node selected"
 
 
-def test_why_is_shown_where_it_was_computed(board: Opened, board_run: Collected) -> None:
+def test_why_is_shown_where_it_was_computed(board: Opened, board_run: RunView) -> None:
     from cognn.report.data.explain import why
 
     board.search("40")
@@ -197,7 +197,7 @@ def test_why_is_shown_where_it_was_computed(board: Opened, board_run: Collected)
     assert "--why 41" in board.text("#panel-why")
 
 
-def test_keys_alone_are_enough(board: Opened, board_run: Collected) -> None:
+def test_keys_alone_are_enough(board: Opened, board_run: RunView) -> None:
     board.page.click("#fit")
     board.page.focus("#canvas")
     board.move_slider(0)
@@ -217,7 +217,7 @@ def test_keys_alone_are_enough(board: Opened, board_run: Collected) -> None:
     assert board.text("#play") == "Play"
 
 
-def test_every_chart_has_a_table_to_download(board: Opened, board_run: Collected) -> None:
+def test_every_chart_has_a_table_to_download(board: Opened, board_run: RunView) -> None:
     board.page.select_option("#decisions-by", "correctness")
     card = board.page.locator("[data-chart=kept]")
     card.locator("summary").click()
@@ -245,7 +245,7 @@ def test_nothing_went_wrong_on_the_board(board: Opened) -> None:
     board.done()
 
 
-def test_a_gallery_of_graphs(browser, graph_run: Collected, tmp_path) -> None:
+def test_a_gallery_of_graphs(browser, graph_run: RunView, tmp_path) -> None:
     opened = Opened(browser, write_page(graph_run, tmp_path / "graphs.html"), width=800)
     cards = opened.page.locator("#gallery button")
     assert cards.count() == 40
@@ -267,8 +267,8 @@ def test_a_gallery_of_graphs(browser, graph_run: Collected, tmp_path) -> None:
     opened.done()
 
 
-def test_a_large_graph_opens_on_a_neighbourhood(browser, board_run: Collected, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("cognn.report.page.payload.WHOLE_NODES", 50)
+def test_a_large_graph_opens_on_a_neighbourhood(browser, board_run: RunView, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("cognn.report.page.explorer_data.FULL_NODES", 50)
     opened = Opened(browser, write_page(board_run, tmp_path / "large.html"))
     opened.search("107")
     assert "hops of 107" in opened.text("#view-title")
@@ -277,17 +277,17 @@ def test_a_large_graph_opens_on_a_neighbourhood(browser, board_run: Collected, t
     opened.done()
 
 
-def test_a_part_of_a_graph_says_what_it_lacks(browser, board_run: Collected, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("cognn.report.data.select.MOST_VALUES", 8_000)
+def test_a_part_of_a_graph_says_what_it_lacks(browser, board_run: RunView, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("cognn.report.data.selection.MOST_VALUES", 8_000)
     opened = Opened(browser, write_page(board_run, tmp_path / "part.html", [40]))
-    held = embedded(board_run, [40]).tolist()
+    held = nodes_on_page(board_run, [40]).tolist()
     sender, receiver = board_run.graph.edge_index
     for node in (40, held[0]):
         opened.search(str(node))
         lost = sum(u not in held for u in sender[receiver == node].tolist())
         assert f"{lost} of the edges into this node come from outside" in opened.text("#panel-part")
     opened.search(str(max(node for node in range(108) if node not in held)))
-    assert "No node of this page" in opened.text("#found")
+    assert "No node on this page" in opened.text("#found")
     opened.done()
 
 
@@ -325,4 +325,6 @@ def test_a_network_without_actions(browser, tmp_path) -> None:
     opened.search("7")
     assert opened.text("#panel-title") == "Node 7"
     assert opened.page.locator("#layer").count() == 0
+    for link in opened.page.locator("nav a").all():
+        assert opened.page.locator(link.get_attribute("href")).count() == 1
     opened.done()

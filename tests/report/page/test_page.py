@@ -14,11 +14,11 @@ from cognn import Graph, report
 from cognn.cli.main import main
 from cognn.data.dataset import Split
 from cognn.errors import RunError
-from cognn.report.data import select
+from cognn.report.data import selection
 from cognn.report.data.explain import why
-from cognn.report.data.run_view import Collected, collect
-from cognn.report.page import charts, payload
-from cognn.report.page.page import page, write_page
+from cognn.report.data.run_view import RunView, collect
+from cognn.report.page import charts, explorer_data
+from cognn.report.page.render import render_page, write_page
 from tests.report.conftest import EVIL, fitted
 from tests.toy_runs import KINDS, make_dataset
 
@@ -32,8 +32,8 @@ def unpacked(described: dict, block: str) -> dict[str, np.ndarray]:
     }
 
 
-def test_the_payload_is_the_trace(board_run: Collected) -> None:
-    described, block = payload.payload(board_run)
+def test_the_payload_is_the_trace(board_run: RunView) -> None:
+    described, block = explorer_data.explorer_data(board_run)
     arrays, trace = unpacked(described, block), board_run.trace
     nodes, layers = board_run.graph.num_nodes, trace.num_layers
     assert np.array_equal(arrays["action"].reshape(layers, nodes), trace.actions)
@@ -48,8 +48,8 @@ def test_the_payload_is_the_trace(board_run: Collected) -> None:
     json.dumps(described)
 
 
-def test_graphs_keep_their_own_edges(graph_run: Collected) -> None:
-    described, block = payload.payload(graph_run)
+def test_graphs_keep_their_own_edges(graph_run: RunView) -> None:
+    described, block = explorer_data.explorer_data(graph_run)
     arrays = unpacked(described, block)
     starts = arrays["graphPtr"]
     assert len(described["names"]) == len(starts) - 1 == 40
@@ -62,13 +62,13 @@ def test_graphs_keep_their_own_edges(graph_run: Collected) -> None:
         assert np.array_equal(arrays["action"].reshape(3, -1)[:, low:high], graph_run.trace.actions[:, own])
 
 
-def test_a_graph_too_large_is_held_in_part(board_run: Collected, monkeypatch) -> None:
-    monkeypatch.setattr(select, "MOST_VALUES", 8_000)
-    held = select.embedded(board_run, [40, 41])
+def test_a_graph_too_large_is_held_in_part(board_run: RunView, monkeypatch) -> None:
+    monkeypatch.setattr(selection, "MOST_VALUES", 8_000)
+    held = selection.nodes_on_page(board_run, [40, 41])
     assert 8 <= len(held) < 108
     place = board_run.board.positions
     assert np.abs(place[held] - place[40]).max() <= 4
-    described, block = payload.payload(board_run, [40])
+    described, block = explorer_data.explorer_data(board_run, [40])
     arrays = unpacked(described, block)
     assert (described["numNodes"], described["allNodes"]) == (len(described["names"]), 108)
     ids = np.array(described["names"], dtype=int)
@@ -79,23 +79,23 @@ def test_a_graph_too_large_is_held_in_part(board_run: Collected, monkeypatch) ->
     assert edges == {(u, v) for u, v in whole if u in inside and v in inside}
 
 
-def test_the_gallery_takes_wrong_and_right_ones_in_turn(graph_run: Collected, monkeypatch) -> None:
-    monkeypatch.setattr(select, "GALLERY", 6)
-    chosen = select.gallery(graph_run, [7])
+def test_the_gallery_takes_wrong_and_right_ones_in_turn(graph_run: RunView, monkeypatch) -> None:
+    monkeypatch.setattr(selection, "GALLERY", 6)
+    chosen = selection.gallery_graphs(graph_run, [7])
     right = graph_run.correctness.codes
     assert (chosen[0], len(set(chosen.tolist()))) == (7, 6)
     assert {0, 1} == set(right[chosen[1:]].tolist())
 
 
-def test_interesting_items_are_of_all_sorts(board_run: Collected) -> None:
-    chosen = select.interesting(board_run)
-    assert len(set(chosen)) == len(chosen) == select.EXPLAINED
+def test_interesting_items_are_of_all_sorts(board_run: RunView) -> None:
+    chosen = selection.items_to_explain(board_run)
+    assert len(set(chosen)) == len(chosen) == selection.EXPLAINED
     right = board_run.correctness.codes[chosen]
     assert right[:4].tolist() == [0] * 4
     assert right[-4:].tolist() == [1] * 4
 
 
-def test_charts_have_the_numbers_of_the_trace(board_run: Collected) -> None:
+def test_charts_have_the_numbers_of_the_trace(board_run: RunView) -> None:
     by_class = charts.decision_charts(board_run)["class"]
     assert [chart.key for chart in by_class] == ["shares", "kept", "entropy", "changed"]
     kept = next(chart for chart in charts.decision_charts(board_run)["all"] if chart.key == "kept")
@@ -122,13 +122,13 @@ def test_every_kind_of_task_has_a_page(level: str, kind: str, tmp_path) -> None:
 @pytest.mark.parametrize("options", [{"action": "none"}, {"model": "gcn"}])
 def test_networks_without_actions_have_a_page_too(options: dict, tmp_path) -> None:
     run = collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options))
-    text = page(run)
+    text = render_page(run)
     assert run.trace is None
-    assert "do not act" in text
+    assert "This network has no actions." in text
 
 
 def test_only_scripts_of_the_page_may_run(awkward_folder, tmp_path) -> None:
-    text = page(collect(awkward_folder, samples=2))
+    text = render_page(collect(awkward_folder, samples=2))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 2
@@ -155,7 +155,7 @@ def test_a_base_network_is_found_next_to_a_run(tmp_path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c/result.json").write_text("{}")
     assert collect(run, samples=0).base.name == "b"
-    text = page(collect(run, samples=0))
+    text = render_page(collect(run, samples=0))
     assert f"{base.result['test']['mean']:.4f}" in text
     assert "mean without actions (base network)" in text
     assert collect(run, samples=0, base=other.folder).base == other.folder
@@ -182,7 +182,7 @@ def test_a_run_without_test_items_has_a_page(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
     dataset.splits = [Split(split.train, split.val, split.test[:0]) for split in dataset.splits]
     run = collect(fitted(dataset, tmp_path / "run", splits="0-1"), samples=0)
-    text = page(run)
+    text = render_page(run)
     assert "nan" not in re.search(r'<ul class="numbers">.*?</table>', text, re.DOTALL)[0]
     assert "<li><b>-</b><span>test roc auc</span></li>" in text
     scores = charts.training_charts(run)[0]
@@ -229,12 +229,12 @@ def test_what_a_user_can_cause_is_one_line(words: list[str], message: str, awkwa
     assert "\n" not in shown
 
 
-def test_ids_are_found_by_name_or_number(board_run: Collected) -> None:
+def test_ids_are_found_by_name_or_number(board_run: RunView) -> None:
     from cognn.report.write import find_item
 
     assert find_item(board_run, "107") == 107
     for wrong in ("108", "-1", "x"):
-        with pytest.raises(RunError, match="ids are such as 0 to 107"):
+        with pytest.raises(RunError, match="ids look like 0 to 107"):
             find_item(board_run, wrong)
 
 
@@ -248,9 +248,9 @@ def test_a_base_is_of_the_same_data_and_the_same_network(tmp_path) -> None:
     assert collect(run, samples=0).base is None
     right = fitted(dataset, tmp_path / "c-right", env="gcn", action="none")
     assert collect(run, samples=0).base == right.folder.resolve()
-    with pytest.raises(RunError, match=r"base: the data of .*a-wrong were others, though its options are the same"):
+    with pytest.raises(RunError, match=r"base: .*a-wrong was trained on other data, though its options are the same"):
         collect(run, samples=0, base=wrong.folder)
-    with pytest.raises(RunError, match=r"base: the nodes of .*co act; give a run of --action none"):
+    with pytest.raises(RunError, match=r"base: .*co has an action network; give a run with --action none"):
         collect(run, samples=0, base=run.folder)
 
 
@@ -259,30 +259,33 @@ def test_the_decisions_shown_are_those_behind_the_predictions(options: dict[str,
     report = collect(fitted(make_dataset("node", "multiclass"), tmp_path / "run", **options), samples=2)
     for item in (0, 7, 31):
         assert why(report, item).value == pytest.approx(report.prediction.value[item].tolist(), abs=1e-6)
-    assert "are means over" not in page(report)
+    assert "are means over" not in render_page(report)
 
 
 @pytest.mark.parametrize(
     ("options", "note"),
-    [({"samples": 3}, "Predictions are means over 3 draws"), ({"actions": "expected"}, "Predictions weigh")],
+    [
+        ({"samples": 3}, "Predictions are means over 3 samples"),
+        ({"actions": "expected"}, "Predictions weight every message"),
+    ],
 )
 def test_where_they_are_not_the_page_says_so(options: dict[str, object], note: str, tmp_path) -> None:
-    assert note in page(collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options), samples=2))
+    assert note in render_page(collect(fitted(make_dataset("node", "binary"), tmp_path / "run", **options), samples=2))
 
 
 def test_the_most_likely_labels_are_the_most_likely(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(payload, "MOST_OUTPUTS", 3)
+    monkeypatch.setattr(explorer_data, "MOST_OUTPUTS", 3)
     dataset = make_dataset("node", "multilabel")
     dataset.y, dataset.task = dataset.y.repeat(1, 3), replace(dataset.task, num_outputs=6)
     report = collect(fitted(dataset, tmp_path / "run"), samples=2)
-    arrays = unpacked(*payload.payload(report))
+    arrays = unpacked(*explorer_data.explorer_data(report))
     best = report.prediction.value.sort(dim=-1, descending=True, stable=True)
     assert np.array_equal(arrays["output"].reshape(-1, 3), best.indices[:, :3])
     assert np.allclose(arrays["value"].reshape(-1, 3), best.values[:, :3])
     assert np.array_equal(arrays["target"].reshape(-1, 3), dataset.y.gather(1, best.indices[:, :3]))
 
 
-def test_names_are_no_markup_in_charts_and_lines_can_be_told_apart(board_run: Collected) -> None:
+def test_names_are_no_markup_in_charts_and_lines_can_be_told_apart(board_run: RunView) -> None:
     (whole,) = board_run.decisions["all"]
     groups = [replace(whole, name=f"<b>{i}</b> $x$ & y") for i in range(12)]
     lines = charts.kept_ratio(groups).figure["data"]
@@ -292,11 +295,11 @@ def test_names_are_no_markup_in_charts_and_lines_can_be_told_apart(board_run: Co
     assert len({(line["line"]["color"], line["line"]["dash"]) for line in lines}) == 12
 
 
-def test_a_page_is_never_empty(graph_run: Collected, board_run: Collected, monkeypatch) -> None:
-    monkeypatch.setattr(select, "GALLERY_NODES", 1)
-    assert len(select.gallery(graph_run, [])) == 1
+def test_a_page_is_never_empty(graph_run: RunView, board_run: RunView, monkeypatch) -> None:
+    monkeypatch.setattr(selection, "GALLERY_NODES", 1)
+    assert len(selection.gallery_graphs(graph_run, [])) == 1
     nodes, alone = board_run.graph.num_nodes, torch.stack([torch.arange(60), torch.arange(60) + 1])
-    monkeypatch.setattr(select, "MOST_VALUES", 8_000)
-    held = select.embedded(replace(board_run, graph=Graph(alone, nodes)), [0])  # which nobody can reach
+    monkeypatch.setattr(selection, "MOST_VALUES", 8_000)
+    held = selection.nodes_on_page(replace(board_run, graph=Graph(alone, nodes)), [0])  # which nobody can reach
     assert 0 in held
     assert 20 < len(held) < nodes

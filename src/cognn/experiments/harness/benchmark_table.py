@@ -1,42 +1,63 @@
-"""The experiments that are one table: models against datasets, by recipe."""
+"""Experiments that are one table: models by datasets, every cell trained by its recipe."""
 
 from collections.abc import Iterable
 
 from cognn.errors import DataError
-from cognn.experiments.harness.lab import Cell, Lab
-from cognn.experiments.harness.recipes import recipe
-from cognn.experiments.harness.record import summarise
-from cognn.experiments.pages.markdown import ADDED
-from cognn.experiments.statistics.published import Table
+from cognn.experiments.harness.recipes import load_recipe
+from cognn.experiments.harness.record import summarise_cells
+from cognn.experiments.harness.runner import ExperimentRunner, TableCell
+from cognn.experiments.statistics.paired_gains import GAINS_TITLE
+from cognn.experiments.statistics.significance import PublishedScore, PublishedTable
 
 
-def run_table(lab: Lab, datasets: Iterable[str], models: Iterable[str], published: Table, seeds: int = 1) -> None:
-    """Train every chosen model on every chosen dataset; datasets come in the order of how soon they are done.
+def percent(text: str) -> PublishedScore:
+    """``"97.31 0.41"``: mean and standard deviation over ten runs, in percent."""
+    mean, std = map(float, text.split())
+    return PublishedScore(mean / 100, std / 100)
 
-    A dataset that is not to be had does not keep the others from it: it is named in the end.
+
+def percent_table(datasets: str, rows: dict[str, str]) -> PublishedTable:
+    """Datasets separated by spaces, and for every model its :func:`percent` cells separated by commas."""
+    table: PublishedTable = {name: {} for name in datasets.split()}
+    for model, cells in rows.items():
+        for dataset, cell in zip(table, cells.split(","), strict=True):
+            table[dataset][model] = percent(cell)
+    return table
+
+
+def run_table(
+    runner: ExperimentRunner,
+    datasets: Iterable[str],
+    models: Iterable[str],
+    published: PublishedTable,
+    seeds: int = 1,
+) -> None:
+    """Train every selected model on every selected dataset, in the given order.
+
+    A dataset that cannot be loaded does not stop the others; the error is raised at the end.
     """
-    names, missing = lab.chosen(models, "models"), []
-    lab.facts.setdefault(ADDED, [])  # which the record keeps up with its runs
-    for dataset in lab.chosen(datasets, "datasets"):
+    names, missing = runner.selected(models, "models"), []
+    runner.facts.setdefault(GAINS_TITLE, [])  # the runner updates it with every record it writes
+    for dataset in runner.selected(datasets, "datasets"):
         try:
             for model in names:
                 paper = published.get(dataset, {}).get(model)
-                lab.train(Cell(dataset, model, recipe(lab.name, dataset, model), paper, seeds))
+                runner.train(TableCell(dataset, model, load_recipe(runner.name, dataset, model), paper, seeds))
         except DataError as error:
             missing.append(str(error))
             continue
-        draw(lab, dataset)
-        lab.write()
+        _plot(runner, dataset)
+        runner.write_record()
     if missing:
         raise DataError("; ".join(missing))
 
 
-def draw(lab: Lab, dataset: str) -> None:
-    """Ours and the paper's side by side."""
-    cells = [row for row in summarise(lab.runs) if row["dataset"] == dataset]
+def _plot(runner: ExperimentRunner, dataset: str) -> None:
+    """Our scores next to the paper's."""
+    cells = [row for row in summarise_cells(runner.runs) if row["dataset"] == dataset]
     rows = {}
     for row in cells:
         paper = row["paper"]
         rows[row["model"]] = [(row["mean"], row["std"]), None if paper is None else (paper["mean"], paper["std"])]
     if rows:
-        lab.scores(rows, ("ours", "paper"), cells[0]["metric"], dataset)
+        runner.plot_scores(rows, ("ours", "paper"), cells[0]["metric"], dataset)

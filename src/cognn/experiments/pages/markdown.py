@@ -1,55 +1,33 @@
-"""From records to Markdown: the page beside every record."""
+"""The Markdown page next to every record."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_mean_std
 from cognn.files.atomic import write
-
-WORDS = {"above": "better", "equal": "equal within noise", "below": "worse", "untested": "not tested"}
-PERCENT = ("accuracy", "roc_auc")
-ADDED = "What the actions add over the tuned base network, paired over the same splits"
-"""The fact that goes with a table into the README."""
-
-
-def units(metric: str) -> tuple[float, str]:
-    """What figures multiply a score by, and its name there: percent for shares, as in the tables."""
-    name = metric.replace("_", " ")
-    return (100.0, f"{name} (%)") if metric in PERCENT else (1.0, name)
-
-
-def number(value: float | None, metric: str) -> str:
-    """A score as tables print it: percent for shares, three decimals otherwise."""
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f}" if metric in PERCENT else f"{value:.4f}" if metric != "mae" else f"{value:.3f}"
-
-
-def spread(mean: float, std: float | None, metric: str) -> str:
-    """``97.31 ± 0.41``."""
-    return number(mean, metric) + ("" if std is None else f" ± {number(std, metric)}")
 
 
 def summary_table(summary: list[dict[str, Any]]) -> str:
-    """A row per cell: ours and by what budget; the paper's and the verdict, if it has a figure for any of them."""
+    """A row per (dataset, model): our score, runs and epochs; the paper's and the verdict if it gives any."""
     keys = ["dataset", "model", "metric", "ours", "runs", "epochs"]
     if published := any(row["paper"] is not None for row in summary):
         keys += ["paper", "against the paper", "p"]
     rows = []
     for row in summary:
         paper, metric = row["paper"], row["metric"]
-        cells = [row["dataset"], row["model"], metric.replace("_", " "), spread(row["mean"], row["std"], metric)]
-        cells += [str(row["runs"]), str(row["epochs"])]
+        cells = [row["dataset"], row["model"], metric.replace("_", " ")]
+        cells += [format_mean_std(row["mean"], row["std"], metric), str(row["runs"]), str(row["epochs"])]
         if published:
             p = row.get("p")
-            cells.append("-" if paper is None else spread(paper["mean"], paper["std"], metric))
-            cells += [WORDS[row["verdict"]] if "verdict" in row else "-", "-" if p is None else f"{p:.2g}"]
+            cells.append("-" if paper is None else format_mean_std(paper["mean"], paper["std"], metric))
+            cells += [VERDICT_WORDS[row["verdict"]] if "verdict" in row else "-", "-" if p is None else f"{p:.2g}"]
         rows.append(cells)
     return markdown_table(keys, rows)
 
 
-def document(record: dict[str, Any], folder: str = "figures") -> str:
-    """The whole Markdown page of an experiment."""
+def record_page(record: dict[str, Any], folder: str = "figures") -> str:
+    """The Markdown page of a record."""
     parts = [f"# {record['experiment']}\n", f"Printed by `{record['command']}`.\n"]
     if record["summary"]:
         parts.append(summary_table(record["summary"]))
@@ -65,8 +43,15 @@ def document(record: dict[str, Any], folder: str = "figures") -> str:
     return "\n".join(parts)
 
 
+def write_record_page(record: Path) -> Path:
+    """Write ``NAME.md`` next to ``NAME.json``."""
+    path = record.with_suffix(".md")
+    write(path, record_page(json.loads(record.read_text(encoding="utf-8"))).encode())
+    return path
+
+
 def fact_table(fact: Any) -> str:
-    """A sentence as it is, a list of rows (dicts with the same keys) as a table."""
+    """A sentence unchanged; a list of dicts with the same keys as a table."""
     if isinstance(fact, str):
         return fact + "\n"
     if not fact:
@@ -83,10 +68,3 @@ def markdown_table(keys: list[str], rows: list[list[str]]) -> str:
 
 def _plain(value: Any) -> str:
     return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def write_document(record: Path) -> Path:
-    """Write ``NAME.md`` beside ``NAME.json``."""
-    path = record.with_suffix(".md")
-    write(path, document(json.loads(record.read_text(encoding="utf-8"))).encode())
-    return path

@@ -1,6 +1,6 @@
-"""From records to README and docs: models against datasets, ours and the paper's in one cell.
+"""The result tables of README and docs: a row per model, a column per dataset, our score and the paper's in one cell.
 
-The pages beside the records have the same figures a row each, with p-values and epochs.
+The pages next to the records give the same scores with p-values and epochs.
 """
 
 import re
@@ -10,32 +10,33 @@ from typing import Any
 
 from cognn.errors import RunError
 from cognn.experiments.harness.record import read_record
-from cognn.experiments.pages import action_gain as answer
-from cognn.experiments.pages.markdown import ADDED, WORDS, markdown_table, spread
-from cognn.experiments.statistics.paired import with_p
+from cognn.experiments.pages.action_gain import action_gain_table
+from cognn.experiments.pages.markdown import markdown_table
+from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_mean_std, gain_with_p
+from cognn.experiments.statistics.paired_gains import GAINS_TITLE
 
 SIGNS = {"above": "▲", "equal": "≈", "below": "▼", "untested": "·"}
-"""Between our figure and the paper's: ours is better, equal within noise, worse, or was not tested."""
+"""Between our score and the paper's: ours is better, equal within noise, worse, or not tested."""
 _BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_SAID = (WORDS["above"], WORDS["below"])  # differences that are not noise
+_SIGNIFICANT = (VERDICT_WORDS["above"], VERDICT_WORDS["below"])
 
 
-def fill(text: str, results: Path) -> str:
-    """Put the tables of ``results`` between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` of a page.
+def fill_tables(text: str, results: Path) -> str:
+    """Replace the text between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` by tables of ``results``.
 
-    ``NAME`` is an experiment, or ``actions`` for what the actions add by all of them.
+    ``NAME`` is an experiment, or ``actions`` for :func:`~cognn.experiments.pages.action_gain.action_gain_table`.
     """
 
     def block(match: re.Match[str]) -> str:
         if match["name"] == "actions":
-            return "\n".join([match[1], answer.table(results), match[3]])
+            return "\n".join([match[1], action_gain_table(results), match[3]])
         path = results / f"{match['name']}.json"
         if not path.exists():
-            raise RunError(f"{path}: not there; run cognn reproduce {match['name']} first")
+            raise RunError(f"{path}: not found; run cognn reproduce {match['name']} first")
         record = read_record(path)
-        parts = [beside(record["summary"])]
-        if rows := record["facts"].get(ADDED):
-            parts.append(f"{ADDED}:\n\n{gains(rows)}")
+        parts = [scores_table(record["summary"])]
+        if rows := record["facts"].get(GAINS_TITLE):
+            parts.append(f"{GAINS_TITLE}:\n\n{gains_table(rows)}")
         page = f"{results.name}/{match['name']}.md"
         parts.append(f"`{record['command']}`, {_runs(record['summary'])}; [epochs and p-values]({page})\n")
         return "\n".join([match[1], *parts, match[3]])
@@ -46,38 +47,38 @@ def fill(text: str, results: Path) -> str:
     return filled
 
 
-def beside(summary: list[dict[str, Any]]) -> str:
-    """A row per model, cooperative ones first, then their bases; a column per dataset."""
+def scores_table(summary: list[dict[str, Any]]) -> str:
+    """A row per model, Co-GNNs first, then their base networks; a column per dataset."""
     cells = {}
     for row in summary:
-        cell, paper = spread(row["mean"], row["std"], row["metric"]), row["paper"]
+        cell, paper = format_mean_std(row["mean"], row["std"], row["metric"]), row["paper"]
         if paper is not None:
-            cell += f" {SIGNS[row['verdict']]} {spread(paper['mean'], paper['std'], row['metric'])}"
+            cell += f" {SIGNS[row['verdict']]} {format_mean_std(paper['mean'], paper['std'], row['metric'])}"
         cells[row["model"], row["dataset"]] = cell
     metrics = {row["dataset"]: row["metric"].replace("_", " ") for row in summary}
     same = len(set(metrics.values())) == 1
     heads = metrics if same else [f"{dataset}, {metric}" for dataset, metric in metrics.items()]
     corner = summary[0]["metric"].replace("_", " ") if same else ""
-    models = sorted(dict.fromkeys(row["model"] for row in summary), key=_kind)
-    return markdown_table([corner, *heads], [[name, *_row(cells, name, metrics)] for name in models])
+    models = sorted(dict.fromkeys(row["model"] for row in summary), key=_model_order)
+    return markdown_table([corner, *heads], [[name, *_cells_of(cells, name, metrics)] for name in models])
 
 
-def gains(rows: list[dict[str, Any]]) -> str:
-    """What the actions add: a row per model and its base, a column per dataset; bold is what is not noise."""
+def gains_table(rows: list[dict[str, Any]]) -> str:
+    """The gain of every Co-GNN over its base network, a column per dataset; significant gains are bold."""
     cells = {}
     for row in rows:
-        cell = with_p(row["gain"], row["p"])
-        bold = row["Co-GNN is"] in _SAID
+        cell = gain_with_p(row["gain"], row["p"])
+        bold = row["Co-GNN is"] in _SIGNIFICANT
         cells[f"{row['model']} over {row['compared with']}", row["dataset"]] = f"**{cell}**" if bold else cell
     pairs, datasets = (list(dict.fromkeys(key[i] for key in cells)) for i in (0, 1))
-    return markdown_table(["", *datasets], [[pair, *_row(cells, pair, datasets)] for pair in pairs])
+    return markdown_table(["", *datasets], [[pair, *_cells_of(cells, pair, datasets)] for pair in pairs])
 
 
-def _row(cells: dict[tuple[str, str], str], name: str, datasets: Iterable[str]) -> list[str]:
+def _cells_of(cells: dict[tuple[str, str], str], name: str, datasets: Iterable[str]) -> list[str]:
     return [cells.get((name, dataset), "-") for dataset in datasets]
 
 
-def _kind(model: str) -> int:
+def _model_order(model: str) -> int:
     return 0 if model.startswith("Co-GNN") else 1 if model.endswith("GNN") else 2
 
 

@@ -1,4 +1,4 @@
-"""What the nodes decided, in numbers per layer and group of nodes: pure functions of a trace's arrays."""
+"""Statistics of the actions per layer and group of nodes: pure functions of the arrays of a trace."""
 
 from dataclasses import dataclass
 
@@ -6,58 +6,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cognn.nn.actions import broadcasts, listens
+from cognn.report.data.groupings import Codes, Grouping
 
-Codes = NDArray[np.integer]
 Floats = NDArray[np.float64]
-MOST_DEGREES = 6
 
 
 @dataclass(frozen=True)
-class Group:
-    """The decisions of some nodes; nan where there is nothing to average."""
+class GroupDecisions:
+    """The decisions of a group of nodes; nan where there is nothing to average."""
 
     name: str
     count: int
-    """How many nodes."""
+    """Number of nodes."""
     shares: Floats
-    """``(num_layers, 4)``: share of them with each action."""
+    """``(num_layers, 4)``: share of the nodes with each action."""
     kept: Floats
-    """``(num_layers,)``: share of the directed edges into them that carried a message."""
+    """``(num_layers,)``: share of their incoming directed edges that carried a message."""
     entropy: Floats
     """``(num_layers,)``: mean entropy of their action distributions in bits, from 0 (certain) to 2 (uniform)."""
     changed: Floats
-    """``(num_layers - 1,)``: share of them whose action differs from that at the layer before."""
+    """``(num_layers - 1,)``: share of the nodes whose action differs from that of the previous layer."""
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """A way to divide the nodes: ``codes`` ``(N,)`` are positions in ``names``, -1 is in no group."""
-
-    name: str
-    codes: Codes
-    names: list[str]
-
-
-def decisions(actions: Codes, probs: Floats, edge_index: Codes, grouping: Grouping) -> list[Group]:
-    """The groups that have nodes, in order.
+def decisions_by_group(actions: Codes, probs: Floats, edge_index: Codes, grouping: Grouping) -> list[GroupDecisions]:
+    """The decisions of every non-empty group, in order.
 
     Args:
         actions: ``(num_layers, N)`` codes.
         probs: ``(num_layers, N, 4)``.
-        edge_index: ``(2, E)``, senders above receivers.
-        grouping: Who belongs together.
+        edge_index: ``(2, E)``, row 0 the senders.
+        grouping: The group of every node.
     """
     inside, number = grouping.codes >= 0, len(grouping.names)
     codes = grouping.codes[inside].astype(np.int64)
     count = np.bincount(codes, minlength=number)
-    # One count over (group, action) pairs per layer gives the shares of all groups.
+    # One bincount over (group, action) pairs per layer gives the shares of all groups.
     paired = [np.bincount(4 * codes + row[inside], minlength=4 * number).reshape(number, 4) for row in actions]
     shares = _ratio(np.stack(paired, 1), count[:, None, None]) if len(actions) else np.empty((number, 0, 4))
     entropy = _means(action_entropy(probs), inside, codes, count)
     changed = _means(np.diff(actions, axis=0) != 0, inside, codes, count)
     kept = _kept(actions, edge_index, grouping.codes, number)
     return [
-        Group(name, int(count[i]), shares[i], kept[i], entropy[i], changed[i])
+        GroupDecisions(name, int(count[i]), shares[i], kept[i], entropy[i], changed[i])
         for i, name in enumerate(grouping.names)
         if count[i]
     ]
@@ -69,20 +59,8 @@ def action_entropy(probs: Floats) -> Floats:
     return -(p * np.log2(np.where(p > 0, p, 1))).sum(-1)
 
 
-def degree_groups(in_degree: Codes) -> Grouping:
-    """Nodes by the number of edges into them: each number for itself where they are few, else 0, 1, 2, 3-4, 5-8, ..."""
-    degree = np.asarray(in_degree, dtype=np.int64)
-    found = np.unique(degree)
-    if len(found) <= MOST_DEGREES:
-        return Grouping("degree", np.searchsorted(found, degree), [f"degree {value}" for value in found])
-    bins = np.where(degree > 0, np.ceil(np.log2(np.maximum(degree, 1))).astype(np.int64) + 1, 0)
-    names = ["degree 0", "degree 1", "degree 2"]
-    names += [f"degree {2 ** (i - 2) + 1}-{2 ** (i - 1)}" for i in range(3, int(bins.max()) + 1)]
-    return Grouping("degree", bins, names)
-
-
 def _kept(actions: Codes, edge_index: Codes, codes: Codes, number: int) -> Floats:
-    """``(groups, num_layers)``, by the group of the receiver."""
+    """``(groups, num_layers)`` shares of kept edges, by the group of the receiver."""
     counted = codes[edge_index[1]] >= 0
     sender, receiver = edge_index[:, counted]
     group = codes[receiver].astype(np.int64)
@@ -100,6 +78,6 @@ def _means(values: NDArray[np.generic], inside: NDArray[np.bool_], codes: Codes,
     return _ratio(np.stack(sums, 1), count[:, None]) if sums else np.empty((len(count), 0))
 
 
-def _ratio(part: Floats | NDArray[np.integer], whole: NDArray[np.integer]) -> Floats:
+def _ratio(part: Floats | NDArray[np.integer], total: NDArray[np.integer]) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(part / whole, dtype=np.float64)
+        return np.asarray(part / total, dtype=np.float64)

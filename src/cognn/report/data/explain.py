@@ -1,4 +1,4 @@
-"""Why this prediction: the model is run again under forced actions, exactly, with one decision changed at a time."""
+"""Explains a prediction by forward passes with forced actions, in which one decision is changed at a time."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from torch import Tensor
 from cognn.core.graph import Graph
 from cognn.errors import RunError
 from cognn.nn.actions import Action, listens
-from cognn.report.data.outcomes import shown_values
-from cognn.report.data.run_view import Collected
+from cognn.report.data.groupings import values_per_output
+from cognn.report.data.run_view import RunView
 from cognn.run.fit import precision
 from cognn.train.build import predictions
 
@@ -19,18 +19,18 @@ NODES_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class Silenced:
-    """A node that broadcasts to nobody at any layer, everything else being equal."""
+    """The effect of one node not broadcasting at any layer, all other actions unchanged."""
 
     node: int
     layers: list[int]
-    """Where the chosen node had heard it (node tasks), or where anybody had (graph tasks)."""
+    """Layers at which the explained node (node tasks) or any node (graph tasks) heard it."""
     change: float
     value: list[float]
 
 
 @dataclass(frozen=True)
 class Flipped:
-    """The chosen node doing something else at one layer, everything else being equal."""
+    """The effect of another action of one node at one layer, all other actions unchanged."""
 
     layer: int
     action: Action
@@ -40,68 +40,68 @@ class Flipped:
 
 @dataclass(frozen=True)
 class Why:
-    """What a prediction hangs on.
+    """The decisions that a prediction depends on.
 
-    A change is the total variation :math:`\\tfrac12 \\sum_c |p'_c - p_c|` between class probabilities, and the mean
-    absolute difference of labels' probabilities or of values.
+    A change is the total variation distance :math:`\\tfrac12 \\sum_c |p'_c - p_c|` between class probabilities; for
+    multilabel tasks and regression it is the mean absolute difference.
     """
 
     item: int
-    """The node, or the graph."""
+    """The explained node or graph."""
     node: int
-    """The node whose actions are flipped: the same, or the one of the graph that matters most when it is silent."""
+    """The node whose actions are flipped: the item itself, or the node of the graph with the largest effect."""
     value: list[float]
-    """The prediction under the decisions as they were, a number per output name."""
+    """The prediction with unchanged decisions, a number per output name."""
     heard: int
-    """How many nodes are heard; only those heard at most layers are tried where there are very many."""
+    """Number of nodes that are heard; of very many, only those heard at the most layers are silenced."""
     silenced: list[Silenced]
-    """The nodes that are heard, by falling change."""
+    """The nodes that are heard, by descending change."""
     flipped: list[Flipped]
-    """Every other action at every layer, in the order of layers."""
+    """Every alternative action at every layer, in the order of layers."""
 
 
 @torch.no_grad()
-def why(report: Collected, item: int) -> Why:
-    """Which decisions the prediction of ``item`` (a node or, in graph tasks, a graph) hangs on.
+def why(view: RunView, item: int) -> Why:
+    """Which decisions the prediction of ``item`` (a node or, in graph tasks, a graph) depends on.
 
-    The actions of all other nodes stay as they are, so a change is the direct effect of one decision.
+    The actions of all other nodes are fixed, so a change is the direct effect of one decision.
     """
-    if report.trace is None:
-        raise RunError(f"why: the nodes of {report.name} do not act, so there is nothing to change")
-    if not 0 <= item < report.dataset.num_items:
-        raise RunError(f"why: expected an item from 0 to {report.dataset.num_items - 1}, got {item}")
-    return _Explained(report, item).why()
+    if view.trace is None:
+        raise RunError(f"why: {view.name} has no action network, so there is no decision to change")
+    if not 0 <= item < view.dataset.num_items:
+        raise RunError(f"why: expected an item from 0 to {view.dataset.num_items - 1}, got {item}")
+    return _Subgraph(view, item).why()
 
 
-def cost(report: Collected, item: int) -> int:
-    """Numbers that :func:`why` computes: a state per node and a message per edge, for every layer of every run."""
-    part = _Explained(report, item)
+def explanation_cost(view: RunView, item: int) -> int:
+    """Rough cost of :func:`why`: channels of all node states and messages over all layers and forward passes."""
+    part = _Subgraph(view, item)
     layers = len(part.actions)
     runs = 1 + min(len(part.heard()), MOST_SILENCED) + 3 * layers
-    return (part.graph.num_nodes + part.graph.num_edges) * runs * layers * report.fitted.config.model.hidden_channels
+    return (part.graph.num_nodes + part.graph.num_edges) * runs * layers * view.fitted.config.model.hidden_channels
 
 
-class _Explained:
-    """The part of the graph that can matter for one prediction, and the decisions in it."""
+class _Subgraph:
+    """The subgraph that can influence one prediction, and the decisions in it."""
 
-    def __init__(self, report: Collected, item: int) -> None:
-        assert report.trace is not None
-        self.report, self.item, dataset = report, item, report.dataset
+    def __init__(self, view: RunView, item: int) -> None:
+        assert view.trace is not None
+        self.view, self.item, dataset = view, item, view.dataset
         nodes, self.graph = (
-            _ball(report.graph, item, report.trace.num_layers + 1)
+            _k_hop(view.graph, item, view.trace.num_layers + 1)
             if dataset.task.level == "node"
-            else _one(report.graph, item)
+            else _single_graph(view.graph, item)
         )
         self.nodes, self.x = nodes, dataset.x[nodes]
-        columns = _columns(report.graph, nodes)
+        columns = _columns(view.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
-        self.actions = report.trace.actions[:, nodes]
+        self.actions = view.trace.actions[:, nodes]
         self.local = int((nodes == item).nonzero()) if dataset.task.level == "node" else None
 
     def why(self) -> Why:
         before = self._run(self.actions[None])[0]
         heard = self.heard()
-        # Those heard at the most layers first, so that the bound cuts off the least of them.
+        # Nodes heard at the most layers come first, because they are likely to have the largest effect.
         tried = sorted(heard, key=lambda node: (-len(heard[node]), node))[:MOST_SILENCED]
         quiet = self.actions.repeat(len(tried), 1, 1)
         for row, node in enumerate(tried):
@@ -111,7 +111,7 @@ class _Explained:
             for node, after in zip(tried, self._run(quiet), strict=True)
         ]
         silenced.sort(key=lambda one: (-one.change, one.node))
-        # The node of a node task is flipped itself; of a graph, the one that matters most.
+        # Flip the item of a node task itself, and the most influential node of a graph.
         matters = self.nodes == (silenced[0].node if silenced else self.nodes[0])
         node = int(matters.nonzero()) if self.local is None else self.local
         others = [(layer, a) for layer, row in enumerate(self.actions) for a in Action if a != int(row[node])]
@@ -125,7 +125,7 @@ class _Explained:
         return Why(self.item, int(self.nodes[node]), before.tolist(), len(heard), silenced, flipped)
 
     def heard(self) -> dict[int, list[int]]:
-        """The nodes that are heard, by the chosen node or by anybody, and at which layers."""
+        """The nodes that the item (node tasks) or any node (graph tasks) hears, and at which layers."""
         sender, receiver = self.graph.edge_index
         out: dict[int, list[int]] = {}
         for layer, row in enumerate(self.actions):
@@ -138,7 +138,7 @@ class _Explained:
         return out
 
     def _run(self, variants: Tensor) -> Tensor:
-        """Predictions ``(variants, outputs)`` under actions ``(variants, num_layers, n)``, several copies at once."""
+        """Predictions ``(variants, outputs)`` under actions ``(variants, num_layers, n)``, in batches."""
         if not len(variants):
             return torch.empty(0, 0)
         size, rows = max(self.graph.num_nodes, 1), []
@@ -147,22 +147,22 @@ class _Explained:
             attr = None if self.attr is None else self.attr.repeat(copies, 1)
             actions = some.transpose(0, 1).reshape(some.size(1), -1)
             x, graph = self.x.repeat(copies, 1), Graph.cat([self.graph] * copies)
-            with precision(self.report.fitted.config.train):
-                out = self.report.model(x, graph, attr, actions=actions).float()
-            out = predictions(self.report.dataset.task.kind, out)
+            with precision(self.view.fitted.config.train):
+                out = self.view.model(x, graph, attr, actions=actions).float()
+            out = predictions(self.view.dataset.task.kind, out)
             rows.append(out if self.local is None else out[self.local :: size])
-        return shown_values(self.report.dataset, torch.cat(rows))
+        return values_per_output(self.view.dataset, torch.cat(rows))
 
     def _change(self, before: Tensor, after: Tensor) -> tuple[float, list[float]]:
         away = (after - before).abs()
-        classes = self.report.dataset.task.kind in ("binary", "multiclass")
+        classes = self.view.dataset.task.kind in ("binary", "multiclass")
         return float(away.sum() / 2 if classes else away.mean()), after.tolist()
 
 
-def _ball(graph: Graph, node: int, hops: int) -> tuple[Tensor, Graph]:
-    """The nodes that a message can come from within ``hops`` steps, and the edges among them.
+def _k_hop(graph: Graph, node: int, hops: int) -> tuple[Tensor, Graph]:
+    """The nodes whose messages can arrive within ``hops`` steps, and the induced subgraph.
 
-    One hop more than there are layers: some layers, such as GCN, weigh a sender by whom it hears itself.
+    Callers pass one hop more than there are layers, because GCN normalises a message by the in-degree of its sender.
     """
     sender, receiver = graph.edge_index
     inside = torch.zeros(graph.num_nodes, dtype=torch.bool)
@@ -175,7 +175,7 @@ def _ball(graph: Graph, node: int, hops: int) -> tuple[Tensor, Graph]:
     return nodes, _induced(graph, inside)
 
 
-def _one(graph: Graph, item: int) -> tuple[Tensor, Graph]:
+def _single_graph(graph: Graph, item: int) -> tuple[Tensor, Graph]:
     assert graph.batch is not None
     inside = graph.batch == item
     return inside.nonzero().flatten(), _induced(graph, inside)

@@ -1,4 +1,4 @@
-"""Node features as a person wrote them: words instead of one-hot columns, numbers in their own units."""
+"""Node features as in the user's file: words instead of one-hot columns, numbers before standardisation."""
 
 from dataclasses import dataclass
 
@@ -6,30 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cognn.data.dataset import Dataset
-from cognn.report.data.board import SHOWN, Board
+from cognn.report.data.minesweeper import SHOWN, MinesweeperBoard
 
 MOST_COLUMNS = 24
 STANDING_OUT = 12
 
 
 @dataclass(frozen=True)
-class Features:
-    """A table of features."""
+class FeatureTable:
+    """The features that a page shows for every node."""
 
     names: list[str]
     words: list[list[str] | None]
-    """What the codes of a column mean; None for numbers."""
+    """The words of a categorical column by code; None for numbers."""
     values: NDArray[np.float32]
     """``(N, k)`` numbers or codes; nan where a value is missing."""
     columns: NDArray[np.uint16] | None
-    """``(N, k)``: the columns of the values, where a node has only those that stand out; None: all, in order."""
+    """``(N, k)`` column of every value, if a node shows only some; None for all columns in order."""
 
 
-def features(dataset: Dataset, board: Board | None) -> Features:
-    """The features of all nodes; where there are many, the few of each node farthest from their column's mean."""
+def feature_table(dataset: Dataset, board: MinesweeperBoard | None) -> FeatureTable:
+    """The features of all nodes; of many columns, the few of each node with the largest absolute z-score."""
     x = dataset.x.float().numpy()
     if board is not None:
-        return Features(["shows"], [SHOWN], board.shows[:, None].astype(np.float32), None)
+        return FeatureTable(["shows"], [SHOWN], board.shows[:, None].astype(np.float32), None)
     names: list[str] = []
     words: list[list[str] | None] = []
     columns: list[NDArray[np.float32]] = []
@@ -47,9 +47,9 @@ def features(dataset: Dataset, board: Board | None) -> Features:
     else:
         table = np.stack(columns, 1).astype(np.float32)
     if len(names) <= MOST_COLUMNS:
-        return Features(names, words, table, None)
+        return FeatureTable(names, words, table, None)
     known = np.nan_to_num(table)
     scale = known.std(0)
     away = np.abs(known - known.mean(0)) / np.where(scale > 0, scale, np.inf)
     chosen = np.argsort(-away, axis=1, kind="stable")[:, :STANDING_OUT]
-    return Features(names, words, np.take_along_axis(table, chosen, 1), chosen.astype(np.uint16))
+    return FeatureTable(names, words, np.take_along_axis(table, chosen, 1), chosen.astype(np.uint16))

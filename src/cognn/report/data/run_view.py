@@ -1,4 +1,4 @@
-"""A finished run opened once more, with everything that its report shows."""
+"""A finished run with everything that its report shows."""
 
 import json
 import math
@@ -19,36 +19,44 @@ from cognn.errors import ConfigError, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.trace import Trace
-from cognn.report.data import outcomes
-from cognn.report.data.board import Board, board_of
-from cognn.report.data.decision_stats import Group, Grouping, decisions, degree_groups
+from cognn.report.data.decision_stats import GroupDecisions, decisions_by_group
+from cognn.report.data.groupings import (
+    Grouping,
+    group_by_class,
+    group_by_correctness,
+    group_by_degree,
+    merge_small_groups,
+)
+from cognn.report.data.minesweeper import MinesweeperBoard, find_board
 from cognn.run.fit import Fitted, Prediction, open_run, precision
 from cognn.run.train import run_config
 from cognn.train.batcher import Items
 from cognn.train.build import cooperative
 
-MOST_POINTS = 400  # of a training curve: more than a screen can show
+MOST_POINTS = 400  # of a training curve; a screen shows no more
 
 
 @dataclass
-class Collected:
-    """A run, one of its models, and what this model decides and predicts."""
+class RunView:
+    """A run, the model of one split, and its decisions and predictions on the dataset."""
 
     fitted: Fitted
     split: int
     model: nn.Module
     graph: Graph
-    """All graphs of the dataset as one."""
+    """All graphs of the dataset as one batch."""
     trace: Trace | None
-    """The decisions; None if the nodes of this model do not act."""
+    """The decisions; None if the model has no action network."""
     prediction: Prediction
-    """What it says of every item, as its scores are taken, and the spread of that over draws of the actions."""
+    """Predictions for every item, computed as for the scores, and their standard deviation over sampled actions."""
     samples: int
+    """Number of samples behind the standard deviation."""
     base: Path | None
+    """Run of the base network to compare with."""
 
     @property
     def dataset(self) -> Dataset:
-        """What it was trained on."""
+        """The dataset of the run."""
         return self.fitted.dataset
 
     @property
@@ -58,73 +66,73 @@ class Collected:
 
     @property
     def node_item(self) -> Tensor:
-        """The item of every node ``(N,)``: itself, or its graph."""
+        """The item of every node ``(N,)``: the node itself, or its graph."""
         return torch.arange(self.graph.num_nodes) if self.graph.batch is None else self.graph.batch
 
     @cached_property
-    def board(self) -> Board | None:
-        """The Minesweeper board, if it is one."""
-        return board_of(self.dataset)
+    def board(self) -> MinesweeperBoard | None:
+        """The board of a minesweeper dataset, else None."""
+        return find_board(self.dataset)
 
     @cached_property
     def classes(self) -> Grouping:
         """Items by class."""
-        return outcomes.classes(self.dataset)
+        return group_by_class(self.dataset)
 
     @cached_property
     def correctness(self) -> Grouping:
         """Items by correctness."""
-        return outcomes.correctness(self.dataset, self.prediction.value)
+        return group_by_correctness(self.dataset, self.prediction.value)
 
     @cached_property
     def groupings(self) -> list[Grouping]:
-        """The ways to divide the nodes."""
+        """The groupings of the nodes that charts offer."""
         item = self.node_item.numpy()
         named = [
             Grouping(some.name, some.codes[item], some.names)
-            for some in (outcomes.at_most(self.classes), self.correctness)
+            for some in (merge_small_groups(self.classes), self.correctness)
         ]
-        degrees = degree_groups(self.graph.in_ptr.diff().numpy())
+        degrees = group_by_degree(self.graph.in_ptr.diff().numpy())
         return [Grouping("all", np.zeros(len(item), dtype=np.int64), ["all nodes"]), named[0], degrees, named[1]]
 
     @cached_property
-    def decisions(self) -> dict[str, list[Group]]:
-        """Decisions per layer by every grouping; empty if the nodes do not act."""
+    def decisions(self) -> dict[str, list[GroupDecisions]]:
+        """Decisions per layer and group for every grouping; empty without an action network."""
         if self.trace is None:
             return {}
         arrays = self.trace.actions.numpy(), self.trace.probs.numpy(), self.graph.edge_index.numpy()
-        return {some.name: decisions(*arrays, some) for some in self.groupings}
+        return {some.name: decisions_by_group(*arrays, some) for some in self.groupings}
 
 
 @torch.no_grad()
 def collect(
     run: str | Path | Fitted, split: int | None = None, samples: int = 16, base: str | Path | None = None
-) -> Collected:
-    """Open a run and look at one of its models.
+) -> RunView:
+    """Open a run and compute the decisions and predictions of one of its models.
 
     Args:
         run: Folder of a finished run, or what :func:`cognn.fit` returned.
-        split: Which split's model; by default the one that did best on its validation items.
-        samples: Draws of the actions for the spread of the predictions; 0 is none.
-        base: A run of the base network to set beside it; by default one is looked for next to the run.
+        split: The split whose model is shown; by default the one with the best validation score.
+        samples: Samples of the actions for the standard deviation of the predictions; 0 for none.
+        base: A run of the base network to compare with; by default searched for next to the run.
     """
     fitted = run if isinstance(run, Fitted) else open_run(run)
     if base is not None:
-        _refuse_other_data(Path(base), fitted)
+        _check_comparable(Path(base), fitted)
     chosen = fitted.best_split if split is None else split
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
     graph = dataset.graphs[0] if dataset.task.level == "node" else Graph.cat(dataset.graphs)
-    # As `predict` does: drawn actions are those behind the predictions.
+    # Seeded as in `predict`, so that sampled actions are those behind the predictions.
     with seeded(fitted.seed(chosen), torch.device("cpu")):
         model = fitted.model(chosen)
         acts = cooperative(model) is not None
         trace = _trace(model, graph, fitted) if acts else None
-    beside = Path(base) if base is not None else find_base(fitted.folder, fitted.config)
-    return Collected(fitted, chosen, model, graph, trace, prediction, samples if acts else 0, beside)
+    base_run = Path(base) if base is not None else find_base(fitted.folder, fitted.config)
+    return RunView(fitted, chosen, model, graph, trace, prediction, samples if acts else 0, base_run)
 
 
 def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
-    """One pass over all items, acting as the scores of the run are taken."""
+    """The decisions on all items, in the action mode of the run's scores."""
     config, actions, probs = fitted.config.train, [], []
     with precision(config):
         for batch in Items(fitted.dataset, config.batch_size, torch.device("cpu")).all():
@@ -135,29 +143,29 @@ def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
 
 
 def model_name(config: ModelConfig) -> str:
-    """What a paper would call the network: ``Co-GNN(action, environment)`` or the base network's name."""
+    """The name of a network in tables: ``Co-GNN(action, environment)``, or that of the base network."""
     if config.model != "cognn":
         return config.model
     return f"{config.env} without actions" if config.action == "none" else f"Co-GNN({config.action}, {config.env})"
 
 
 def find_base(folder: Path, config: Config) -> Path | None:
-    """A finished run next to this one, of the same data and environment, whose nodes do not act."""
+    """A finished run in the same parent folder with the same data and environment network and without actions."""
     if _plain(config.model):
         return None
-    data, found = _data(folder), []
+    data, found = _fingerprint(folder), []
     for result in sorted(folder.resolve().parent.glob("*/result.json")):
         other = result.parent
         try:
             known = run_config(other)
-        except (RunError, ConfigError, OSError):  # somebody else's folder
+        except (RunError, ConfigError, OSError):  # not a run of cognn
             continue
         if known.data != config.data or not _plain(known.model):
             continue
         own = known.model.model == "cognn"
         if not (known.model.env == config.model.env if own else known.model.model == f"{config.model.env}gnn"):
             continue
-        if data is not None and _data(other) == data:
+        if data is not None and _fingerprint(other) == data:
             found.append((not own, other))
     return min(found)[1] if found else None
 
@@ -166,8 +174,8 @@ def _plain(model: ModelConfig) -> bool:
     return model.model != "cognn" or model.action == "none"
 
 
-def _data(folder: Path) -> str | None:
-    """What tells the data of a finished run from any other; options alone do not, for files change."""
+def _fingerprint(folder: Path) -> str | None:
+    """The data fingerprint of a finished run; equal options do not suffice, because files change."""
     for weights in sorted(folder.glob("split-*/best.safetensors"))[:1]:
         try:
             return str(load_tensors(weights)[1]["identity"]["data"])
@@ -176,14 +184,14 @@ def _data(folder: Path) -> str | None:
     return None
 
 
-def _refuse_other_data(base: Path, fitted: Fitted) -> None:
-    """Scores stand side by side if they are of the same data and metric; how many splits they are of, the page says."""
+def _check_comparable(base: Path, fitted: Fitted) -> None:
+    """Reject a base run whose scores are not comparable; a different number of splits is allowed."""
     config = run_config(base)
     if not _plain(config.model):
-        raise RunError(f"base: the nodes of {base} act; give a run of --action none, or of a baseline")
+        raise RunError(f"base: {base} has an action network; give a run with --action none, or of a baseline")
     known, own = config.data, fitted.config.data
     for name, value in vars(known).items():
-        # The metric is compared as it was taken: an empty option is the usual one of the task.
+        # The metric is compared below as it was used: an empty option means the default of the task.
         if name not in ("splits", "metric") and value != getattr(own, name):
             wanted = f"{value!r}, not with {getattr(own, name)!r}"
             raise RunError(f"base: {base} was trained with {name} {wanted}; give a run of the same data")
@@ -191,20 +199,17 @@ def _refuse_other_data(base: Path, fitted: Fitted) -> None:
     if metric != fitted.result["metric"]:
         wanted = f"{metric}, not by {fitted.result['metric']}"
         raise RunError(f"base: {base} is scored by {wanted}; give a run of the same --metric")
-    if _data(base) != _data(fitted.folder):
-        raise RunError(f"base: the data of {base} were others, though its options are the same; train it anew")
+    if _fingerprint(base) != _fingerprint(fitted.folder):
+        raise RunError(f"base: {base} was trained on other data, though its options are the same; train it again")
 
 
 def training_curves(folder: Path) -> list[dict[str, Any]]:
-    """The lines of every split's ``metrics.jsonl`` as columns, thinned out where they are many.
-
-    A number that is not defined, such as the score of no items, is None.
-    """
+    """The ``metrics.jsonl`` of every split as columns, subsampled if it is long; undefined numbers are None."""
     curves = []
     for path in sorted(folder.glob("split-*/metrics.jsonl"), key=lambda path: int(path.parent.name[6:])):
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         every = -(-len(lines) // MOST_POINTS)
-        # The last line is always shown, and lines with a share of kept edges are too rare to lose.
+        # Keep the last line, and all lines with a share of kept edges, which are few.
         some = [line for i, line in enumerate(lines) if i % every == 0 or line is lines[-1] or line["kept"] is not None]
         keys = "epoch", "loss", "train", "val", "test", "kept"
         columns = {key: [_defined(line[key]) for line in some] for key in keys}
@@ -213,7 +218,7 @@ def training_curves(folder: Path) -> list[dict[str, Any]]:
 
 
 def scored_parts(curve: dict[str, Any]) -> list[str]:
-    """Those of train, val and test that have a score in one of the curves."""
+    """Those of train, val and test that have a score."""
     return [part for part in ("train", "val", "test") if any(score is not None for score in curve[part])]
 
 

@@ -1,6 +1,6 @@
-"""The charts of the page, as plotly takes them: plain dictionaries, and the table behind each.
+"""The charts of the page as Plotly dictionaries, each with its table of numbers.
 
-In a notebook, ``plotly.graph_objects.Figure(chart.figure)`` shows one, and so does a chart as the last line of a cell.
+A notebook displays a :class:`Chart`; ``plotly.graph_objects.Figure(chart.figure)`` makes it a Plotly figure.
 """
 
 from collections.abc import Callable
@@ -11,48 +11,48 @@ from typing import Any
 import numpy as np
 
 from cognn.nn.actions import Action
-from cognn.report.data.decision_stats import Group
-from cognn.report.data.run_view import Collected, scored_parts, training_curves
+from cognn.report.data.decision_stats import GroupDecisions
+from cognn.report.data.run_view import RunView, scored_parts, training_curves
 from cognn.report.palette import ACTIONS, DASHES, dash, series
 
-Cell = str | int | float | None
+CellValue = str | int | float | None
 PATTERNS = [
     {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(0,0,0,0.35)", "size": 6} for shape in ("", "/", ".", "x")
 ]
-"""What tells the actions apart without colours."""
+"""Patterns that distinguish the actions without colours."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, what it says to those who cannot see it, and its numbers."""
+    """A chart with its alternative text and its table."""
 
     key: str
     title: str
     alt: str
     figure: dict[str, Any]
     columns: list[str]
-    rows: list[list[Cell]]
+    rows: list[list[CellValue]]
 
     def as_dict(self) -> dict[str, Any]:
-        """What the page embeds."""
+        """The chart as JSON values."""
         return asdict(self)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        from plotly.graph_objects import Figure
+        from plotly.graph_objects import Figure  # slow to import, and only a notebook needs it
 
         return Figure(self.figure)._repr_mimebundle_(**options)
 
 
-def decision_charts(report: Collected) -> dict[str, list[Chart]]:
-    """By every grouping: action shares, kept edges, entropy and changes per layer."""
+def decision_charts(view: RunView) -> dict[str, list[Chart]]:
+    """For every grouping: action shares, kept edges, entropy and changed actions per layer."""
     return {
         by: [action_shares(groups, by), kept_ratio(groups, by), entropy(groups, by), changes(groups, by)]
-        for by, groups in report.decisions.items()
+        for by, groups in view.decisions.items()
     }
 
 
-def action_shares(groups: list[Group], by: str = "all") -> Chart:
-    """Share of the nodes with each action, per layer, as stacked bars for every group."""
+def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
+    """Share of nodes with each action per layer, as stacked bars for every group."""
     layers = [str(layer + 1) for layer in range(len(groups[0].shares))]
     many = len(groups) > 1
     x: Any = [[_text(g.name) for g in groups for _ in layers], layers * len(groups)] if many else layers
@@ -70,7 +70,7 @@ def action_shares(groups: list[Group], by: str = "all") -> Chart:
     layout = _layout("layer", "share of nodes", barmode="stack", bargap=0.15)
     layout["legend"] |= {"traceorder": "normal"}
     layout["yaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
-    rows: list[list[Cell]] = [
+    rows: list[list[CellValue]] = [
         [g.name, g.count, layer + 1, *(_round(value) for value in shares)]
         for g in groups
         for layer, shares in enumerate(g.shares)
@@ -82,32 +82,32 @@ def action_shares(groups: list[Group], by: str = "all") -> Chart:
     return Chart("shares", "Actions", alt, {"data": bars, "layout": layout}, columns, rows)
 
 
-def kept_ratio(groups: list[Group], by: str = "all") -> Chart:
-    """Share of the directed edges into each group that carried a message."""
+def kept_ratio(groups: list[GroupDecisions], by: str = "all") -> Chart:
+    """Share of the directed edges into each group that carry a message, per layer."""
     return _lines("kept", "Kept edges", "share of directed edges", groups, by, lambda g: g.kept, 1, ".0%")
 
 
-def entropy(groups: list[Group], by: str = "all") -> Chart:
-    """Mean entropy of the action distributions."""
+def entropy(groups: list[GroupDecisions], by: str = "all") -> Chart:
+    """Mean entropy of the action distributions per layer."""
     return _lines("entropy", "Entropy of the actions", "bits", groups, by, lambda g: g.entropy, 1, "", 2.0)
 
 
-def changes(groups: list[Group], by: str = "all") -> Chart:
-    """Share of the nodes that do something else than at the layer before."""
+def changes(groups: list[GroupDecisions], by: str = "all") -> Chart:
+    """Share of nodes whose action differs from that at the previous layer."""
     return _lines("changed", "Changed actions", "share of nodes", groups, by, lambda g: g.changed, 2, ".0%")
 
 
-def training_charts(report: Collected) -> list[Chart]:
-    """Scores and loss against the epoch; the shown split in full, the others by their validation score."""
-    known = training_curves(report.fitted.folder)
-    metric = report.dataset.task.metric.replace("_", " ")
+def training_charts(view: RunView) -> list[Chart]:
+    """Scores and loss by epoch: all scores of the shown split, validation scores of the others."""
+    known = training_curves(view.fitted.folder)
+    metric = view.dataset.task.metric.replace("_", " ")
     scores, losses = [], []
     parts: list[str] = []
-    for curve in sorted(known, key=lambda curve: curve["split"] == report.split):
-        shown, parts = curve["split"] == report.split, scored_parts(curve)
+    for curve in sorted(known, key=lambda curve: curve["split"] == view.split):
+        shown, parts = curve["split"] == view.split, scored_parts(curve)
         for index, part in enumerate(("train", "val", "test")):
             if part not in parts:
-                continue  # nothing to draw, and no name for the legend
+                continue  # no line and no legend entry
             if shown:
                 name, color = f"{part} (split {curve['split']})" if len(known) > 1 else part, series(index)
                 scores.append(_line(name, curve["epoch"], curve[part], color, DASHES[index]))
@@ -115,13 +115,13 @@ def training_charts(report: Collected) -> list[Chart]:
                 line = _line(f"val (split {curve['split']})", curve["epoch"], curve[part], series(1))
                 scores.append(line | {"opacity": 0.3, "showlegend": False})
         losses.append(_line(f"split {curve['split']}", curve["epoch"], curve["loss"], series(0), "solid", shown))
-    rows: list[list[Cell]] = [
+    rows: list[list[CellValue]] = [
         [curve["split"], *values]
         for curve in known
         for values in zip(*(curve[key] for key in ("epoch", "loss", "train", "val", "test", "kept")), strict=True)
     ]
     columns = ["split", "epoch", "loss", "train", "val", "test", "kept"]
-    best = next(split for split in report.fitted.result["splits"] if split["split"] == report.split)
+    best = next(split for split in view.fitted.result["splits"] if split["split"] == view.split)
     alt = f"{metric} on {', '.join(parts) or 'no'} items by epoch; the best epoch is {best['best_epoch']}"
     mark = {"type": "line", "x0": best["best_epoch"], "x1": best["best_epoch"], "yref": "paper", "y0": 0, "y1": 1}
     layout = _layout("epoch", metric, shapes=[mark | {"line": {"dash": "dot", "width": 1, "color": "#888"}}])
@@ -143,9 +143,9 @@ def _lines(
     key: str,
     title: str,
     label: str,
-    groups: list[Group],
+    groups: list[GroupDecisions],
     by: str,
-    values: Callable[[Group], Any],
+    values: Callable[[GroupDecisions], Any],
     first: int,
     tick: str,
     top: float = 1.0,
@@ -159,7 +159,7 @@ def _lines(
     layout = _layout("layer", label)
     layout["xaxis"] |= {"dtick": 1} if groups and len(groups[0].shares) <= 20 else {}
     layout["yaxis"] |= {"range": [-0.02 * top, 1.03 * top], "tickformat": tick}
-    rows: list[list[Cell]] = [
+    rows: list[list[CellValue]] = [
         [g.name, g.count, layer + first, _round(value)] for g in groups for layer, value in enumerate(values(g))
     ]
     alt = f"{title} per layer, {_described(by)}. " + "; ".join(f"{g.name}: {_span(values(g))}" for g in groups)
@@ -167,7 +167,7 @@ def _lines(
 
 
 def _text(name: str) -> str:
-    """A name from the user's files as Plotly shows it: no markup, no formula."""
+    """Escape a name for Plotly, which reads markup and formulas."""
     return escape(name, quote=False).replace("$", "&#36;")
 
 
@@ -198,5 +198,5 @@ def _span(values: Any) -> str:
 
 
 def _round(value: float) -> float | None:
-    """Four digits are more than a chart shows; nan has no place in JSON."""
+    """Four decimals for charts; None for nan, which JSON does not have."""
     return round(float(value), 4) if np.isfinite(value) else None

@@ -1,8 +1,10 @@
-"""Where to draw the nodes: computed once, in seconds for ten thousand of them.
+"""Node positions by a force-directed layout, which takes seconds for ten thousand nodes.
 
-Every connected component starts from a high-dimensional embedding (Harel and Koren, 2002): the distances to a few far
-pivots, projected on their two main directions.  A few rounds of springs along the edges and of repulsion between close
-nodes then untangle it.  Components are set side by side, the largest first.
+Every connected component starts from a high-dimensional embedding (Harel and Koren, 2002): the distances to a few
+distant pivots, projected on their first two principal components.  Springs along the edges and repulsion between close
+nodes then refine it.  Components are placed side by side, the largest first.
+
+Written by hand because ``spring_layout`` of networkx computes all pairs of nodes in every round.
 """
 
 import numpy as np
@@ -15,11 +17,11 @@ Positions = NDArray[np.float32]
 PIVOTS = 12
 ROUNDS = 40
 FEW = 300
-"""Size up to which all nodes of a component push each other, for more rounds: small pictures are looked at closely."""
+"""Component size up to which all pairs of nodes repel each other, for four times as many rounds."""
 
 
 def layout(edge_index: NDArray[np.integer], num_nodes: int) -> Positions:
-    """Positions ``(num_nodes, 2)``, neighbours about one unit apart; the same input gives the same picture."""
+    """Positions ``(num_nodes, 2)`` with neighbours about one unit apart; deterministic."""
     if num_nodes == 0:
         return np.empty((0, 2), dtype=np.float32)
     sender, receiver = edge_index[:, edge_index[0] != edge_index[1]]
@@ -34,7 +36,7 @@ def layout(edge_index: NDArray[np.integer], num_nodes: int) -> Positions:
     parts.sort(key=len, reverse=True)
     places = [_component(graph, part) for part in parts]
     out = np.empty((num_nodes, 2), dtype=np.float32)
-    for part, place, corner in zip(parts, places, _shelves(places), strict=True):
+    for part, place, corner in zip(parts, places, _pack(places), strict=True):
         out[part] = place + corner
     return out
 
@@ -46,12 +48,12 @@ def _component(graph: csr_array, nodes: NDArray[np.integer]) -> NDArray[np.float
         return np.array([[0.0, 0.0], [1.0, 0.0]])[:size]
     part = graph if size == graph.shape[0] else graph[nodes][:, nodes]
     place = _embedding(part) if size > 3 else _circle(size)
-    place = _untangle(part, place)
+    place = _refine(part, place)
     return place - place.min(0)
 
 
 def _embedding(graph: csr_array) -> NDArray[np.float64]:
-    """Distances to pivots, each the node farthest from those before it, on their two main axes."""
+    """Distances to pivots, each the farthest node from the previous ones, on their first two principal components."""
     size, pivot = graph.shape[0], int(breadth_first_order(graph, 0, directed=False)[0][-1])
     columns, nearest = [], np.full(size, np.inf)
     for _ in range(min(PIVOTS, size)):
@@ -63,7 +65,7 @@ def _embedding(graph: csr_array) -> NDArray[np.float64]:
     table -= table.mean(0)
     left, scale, _ = np.linalg.svd(table, full_matrices=False)
     place = left[:, :2] * scale[:2]
-    # Nodes at the same distances would lie on top of each other; a spiral of golden angles parts them.
+    # Nodes with equal distances would coincide; a spiral of golden angles separates them.
     turn = np.arange(size) * 2.399963
     return place + 0.3 * np.stack([np.cos(turn), np.sin(turn)], 1)
 
@@ -73,12 +75,12 @@ def _circle(size: int) -> NDArray[np.float64]:
     return np.stack([np.cos(turn), np.sin(turn)], 1)
 
 
-def _untangle(graph: csr_array, place: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Springs of length 1 along the edges, nodes push each other away, and steps shrink from round to round."""
+def _refine(graph: csr_array, place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Refine by springs of length 1 along the edges and repulsion between nodes, with decreasing step size."""
     size = graph.shape[0]
     sender, receiver = graph.nonzero()
     degree = np.bincount(sender, minlength=size).clip(1)
-    # Room for everybody: about one unit of area per node.
+    # Scale to about one unit of area per node.
     spread = np.sqrt(place.var(0).sum()) or 1.0
     place = place * (0.45 * np.sqrt(size) / spread)
     for step in np.linspace(0.5, 0.02, ROUNDS if size > FEW else 4 * ROUNDS):
@@ -86,13 +88,13 @@ def _untangle(graph: csr_array, place: NDArray[np.float64]) -> NDArray[np.float6
         length = np.sqrt((along**2).sum(1)).clip(1e-6)
         pull = along * ((length - 1) / length)[:, None]
         force = np.stack([np.bincount(sender, pull[:, axis], size) / degree for axis in (0, 1)], 1)
-        force += _push(place, size)
+        force += _repulsion(place, size)
         reach = np.sqrt((force**2).sum(1, keepdims=True)).clip(1e-6)
         place = place + force / reach * np.minimum(reach, 2 * step)
     return place
 
 
-def _push(place: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def _repulsion(place: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     if size <= FEW:
         away = place[:, None] - place
         squared = (away**2).sum(2)
@@ -106,8 +108,8 @@ def _push(place: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     return np.asarray((away * strength[:, :, None]).sum(1))
 
 
-def _shelves(places: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """Lower corners of boxes on shelves of about the same width as height."""
+def _pack(places: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """Lower corners of the components, packed row by row into about a square."""
     sizes = np.array([place.max(0) + 1.5 for place in places])
     width = max(sizes[:, 0].max(), 1.25 * np.sqrt(sizes.prod(1).sum()))
     corners, x, y, tall = [], 0.0, 0.0, 0.0

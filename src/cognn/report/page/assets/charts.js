@@ -1,6 +1,6 @@
-// Charts by plotly, each with its table and a CSV of it; drawn when they come into sight.
+// Plotly charts, each with its table and a CSV download; drawn when they scroll into view.
 
-const drawn = new Map(); // element -> figure, to draw again when the theme changes
+const drawn = new Map(); // element -> figure, to redraw when the theme changes
 const waiting = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (!entry.isIntersecting) continue;
@@ -9,7 +9,7 @@ const waiting = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "200px" });
 
-// Plotly comes last in the file, so that the graph need not wait for it.
+// Plotly comes last in the file, so that the graph does not wait for it.
 const watch = (target) => (document.readyState === "complete" ? waiting.observe(target) : addEventListener("load", () => waiting.observe(target)));
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -47,7 +47,7 @@ const cellText = (cell) => (cell === null ? "" : typeof cell === "number" ? numb
 function csvOf(chart) {
   const quoted = (cell) => {
     let text = cell === null ? "" : String(cell);
-    if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`; // a spreadsheet would compute it
+    if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`; // a spreadsheet would evaluate it as a formula
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [chart.columns, ...chart.rows].map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
@@ -66,7 +66,7 @@ function showTraining() {
 function showDecisions() {
   const box = document.getElementById("decision-charts"), choice = document.getElementById("decisions-by");
   const names = Object.keys(page.decisions);
-  if (!names.length) return document.getElementById("decisions").remove();
+  if (!names.length) return document.querySelectorAll('#decisions, nav a[href="#decisions"]').forEach((part) => part.remove());
   for (const name of names) choice.append(el("option", { value: name }, name === "all" ? "all nodes" : `by ${name}`));
   const show = () => {
     drawn.forEach((_, target) => box.contains(target) && drawn.delete(target));

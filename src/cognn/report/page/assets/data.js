@@ -1,7 +1,7 @@
-// What the page holds: JSON that describes the run, and one deflated block of arrays.
+// The data of the page: JSON that describes the run, and one deflated block of arrays.
 
 const KINDS = { u1: Uint8Array, u2: Uint16Array, i2: Int16Array, u4: Uint32Array, f4: Float32Array };
-const PARTS = ["in no part of the split", "training", "validation", "test"];
+const PARTS = ["not in the split", "training", "validation", "test"];
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const run = page.explorer;
@@ -18,7 +18,7 @@ async function unpack() {
   }
 }
 
-// Elements are built from text, never from markup: what a user's files say is shown, not run.
+// Elements are built from text, never from markup, so names from a user's files cannot run as code.
 function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(properties)) {
@@ -53,7 +53,7 @@ const probabilityOf = (layer, node, action) => A.probs[(layer * run.numNodes + n
 const listens = (action) => action < 2;
 const broadcasts = (action) => (action & 1) === 0;
 
-// The senders that a node hears at a layer, ascending.
+// The senders that a node hears at a layer, in ascending order.
 function heardBy(node, layer) {
   if (!listens(actionOf(layer, node))) return [];
   const heard = [];
@@ -64,7 +64,7 @@ function heardBy(node, layer) {
   return heard;
 }
 
-// Who can still reach a node: for every layer a mask over all nodes, as Trace.reaches computes it.
+// The nodes that can still reach a node: a mask over all nodes for every layer, as in Trace.reaches.
 function reaches(node) {
   const rows = new Array(run.layers);
   let members = [node];

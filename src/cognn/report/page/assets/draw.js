@@ -1,4 +1,4 @@
-// Drawing a view on a canvas. Lines that no layer changes are painted once per zoom and kept as a picture.
+// Draws a view on a canvas. The faint lines of all edges do not depend on the layer, so they are cached as an image.
 
 class Painter {
   constructor(canvas, view) {
@@ -59,7 +59,7 @@ class Painter {
   sy(node) { return this.scale * this.view.positions[2 * node + 1] + this.y; }
   radius() { return Math.min(16, Math.max(1.4, (run.board ? 0.36 : 0.26) * this.scale)); }
 
-  // look: { layer, color(node), reach: rows or null, chosen, markMines, colours: ink, alpha, accent, grey, weakText }
+  // look: { layer, color(node), reach: rows or null, chosen, markMines } and the colours ink, alpha, accent, grey, weakText
   paint(look) {
     const { width, height } = this.size();
     const ratio = Math.min(2, window.devicePixelRatio || 1);
@@ -77,7 +77,7 @@ class Painter {
     this.paintNodes(look);
   }
 
-  // Where everything is on the screen, and which nodes are on it at all.
+  // Screen positions of all nodes, and the nodes and edges that are visible.
   place(width, height) {
     const { nodes } = this.view;
     this.px ??= new Float32Array(run.numNodes);
@@ -98,7 +98,7 @@ class Painter {
       if ((x1 > 0 || x2 > 0) && (y1 > 0 || y2 > 0) && (x1 < width || x2 < width) && (y1 < height || y2 < height)) pairs.push(i);
     }
     this.pairs = pairs;
-    // Lines that cover the canvas many times over would be a black disc: the more there are, the fainter each.
+    // Many overlapping lines would merge into a black area: the more there are, the fainter each is.
     let length = 0;
     for (const i of pairs) length += Math.abs(this.px[a[i]] - this.px[b[i]]) + Math.abs(this.py[a[i]] - this.py[b[i]]);
     this.thin = Math.min(1, (0.8 * width * height) / length);
@@ -148,7 +148,7 @@ class Painter {
     this.lines(strong, now ? accent : this.ink(look, "kept"), now ? 1.6 : 1);
   }
 
-  // A message that goes both ways is a line, one way an arrow; where there is no room for one, half a line at the receiver.
+  // A message in both directions is a line, in one direction an arrow; if an arrow does not fit, half a line at the receiver.
   lines(ends, color, width) {
     const pen = this.context, { px, py } = this, rim = this.radius();
     pen.strokeStyle = pen.fillStyle = color;
@@ -216,7 +216,7 @@ class Painter {
 
   paintBoard(look, reached, size) {
     const pen = this.context, { px, py } = this;
-    if (look.markMines && size > 3.5) { // smaller frames would hide what they frame
+    if (look.markMines && size > 3.5) { // smaller frames would hide the cell
       pen.strokeStyle = run.board.mine;
       pen.lineWidth = Math.max(1.2, size / 4);
       pen.beginPath();
@@ -238,7 +238,7 @@ class Painter {
   }
 }
 
-// One path of very many lines is slow to paint; pieces of it are not.
+// Painting one path with very many lines is slow; several shorter paths are fast.
 function strokes(pen, count, draw) {
   for (let start = 0; start < count; start += 1000) {
     pen.beginPath();

@@ -1,4 +1,4 @@
-// The explorer: slider, colours, search, clicks and keys, and what they change.
+// The explorer: connects slider, colours, search, pointer and keys to the canvas and the panel.
 
 const $ = (id) => document.getElementById(id);
 const state = { layer: 0, by: "action", chosen: -1, reach: null, onlyReach: true, playing: null };
@@ -55,9 +55,9 @@ function legend() {
   }[state.by];
   const swatches = entries.map(([color, name]) => el("li", {}, el("i", { style: { background: color } }), name));
   const more = run.classes.names.length - run.colors.series.length;
-  if (!run.board && state.by === "class" && more > 0) swatches.push(el("li", {}, `${number(more)} more in the same colours`));
-  if (run.board && state.by !== "class") swatches.push(el("li", {}, el("i", { class: "frame", style: { borderColor: run.board.mine } }), "mine (once zoomed in)"));
-  const lines = run.layers ? [el("li", {}, "line: heard both ways"), el("li", {}, "arrow: one way"), el("li", {}, "faint: dropped")] : [];
+  if (!run.board && state.by === "class" && more > 0) swatches.push(el("li", {}, `${number(more)} more classes repeat these colours`));
+  if (run.board && state.by !== "class") swatches.push(el("li", {}, el("i", { class: "frame", style: { borderColor: run.board.mine } }), "mine (visible when zoomed in)"));
+  const lines = run.layers ? [el("li", {}, "line: message in both directions"), el("li", {}, "arrow: in one direction"), el("li", {}, "faint: no message")] : [];
   $("legend").replaceChildren(...swatches, ...lines);
 }
 
@@ -83,12 +83,12 @@ function play() {
 function choose(node, focus = false) {
   const view = painter.view;
   if (byGraph && !view.inside[node]) openGraph(graphOf(node));
-  else if (!run.drawWhole && !byGraph && (!view.inside[node] || focus)) painter.show(neighbourhood(node));
+  else if (!run.drawFull && !byGraph && (!view.inside[node] || focus)) painter.show(neighbourhood(node));
   state.chosen = node;
   state.reach = run.layers ? reaches(node) : null;
   $("panel").replaceChildren(...panelOf(node, state.layer, state.reach, (other) => choose(other, true)));
   if (focus) {
-    if (run.board && painter.scale < 22) painter.zoom(22 / painter.scale, 0, 0); // from here on, numbers can be read
+    if (run.board && painter.scale < 22) painter.zoom(22 / painter.scale, 0, 0); // large enough to read the numbers
     if (run.board || !painter.sees(node)) painter.centre(node);
     $("panel-title").focus({ preventScroll: true });
   }
@@ -105,9 +105,9 @@ function release() {
 
 function welcome() {
   const text = byGraph
-    ? "Choose a graph of the gallery, then click one of its nodes."
-    : "Click a node, or search one by its id, to see its features, its prediction, what it did at every layer, and whom it heard.";
-  const parts = [el("h3", { id: "panel-title" }, byGraph ? "No node chosen" : "No node chosen"), el("p", {}, text)];
+    ? "Select a graph in the gallery, then click one of its nodes."
+    : "Click a node, or search for its id, to see its features, its prediction, its action at every layer, and the nodes it heard.";
+  const parts = [el("h3", { id: "panel-title" }, "No node selected"), el("p", {}, text)];
   if (run.why.length) {
     const buttons = run.why.map((one) => el("button", { type: "button", class: "id", onclick: () => (byGraph ? openGraph(one.item, true) : choose(one.item, true)) },
       `${itemName(one.item)} (${A.right[one.item] < 0 ? "no label" : run.correctness[A.right[one.item]]})`));
@@ -129,8 +129,8 @@ function search(text) {
     }
     if (found.length < 8 && name.includes(wanted)) found.push(item);
   }
-  const answer = found.length ? ["Not found exactly; did you mean ", ...found.map((item) => el("button", { type: "button", class: "id", onclick: () => open(item) }, itemName(item)))]
-    : [`No ${byGraph ? "graph" : "node"} of this page is called “${wanted}”.`];
+  const answer = found.length ? ["No exact match. Did you mean ", ...found.map((item) => el("button", { type: "button", class: "id", onclick: () => open(item) }, itemName(item)))]
+    : [`No ${byGraph ? "graph" : "node"} on this page is called “${wanted}”.`];
   $("found").replaceChildren(...answer);
 }
 
@@ -193,7 +193,7 @@ function pointer(canvas) {
     if (node >= 0) choose(node);
     else release();
   });
-  // The page scrolls as usual until the picture has been clicked.
+  // Until the canvas has been clicked, the wheel scrolls the page.
   canvas.addEventListener("wheel", (event) => {
     if (document.activeElement !== canvas && !event.ctrlKey) return;
     event.preventDefault();
@@ -228,7 +228,7 @@ function theme() {
   const wants = window.matchMedia("(prefers-color-scheme: dark)");
   const set = (name) => {
     document.documentElement.dataset.theme = name;
-    $("theme").textContent = name === "dark" ? "Light page" : "Dark page";
+    $("theme").textContent = name === "dark" ? "Light theme" : "Dark theme";
     if (painter) repaint();
     replot();
     document.dispatchEvent(new Event("repaint-gallery"));
@@ -247,7 +247,7 @@ async function start() {
     document.querySelectorAll(".needs-layers").forEach((part) => part.remove());
   }
   const first = run.why.length ? run.why[0].item : 0;
-  painter = new Painter(canvas, byGraph ? graphView(0) : run.drawWhole ? wholeView() : neighbourhood(first));
+  painter = new Painter(canvas, byGraph ? graphView(0) : run.drawFull ? fullView() : neighbourhood(first));
   for (const input of document.querySelectorAll("input[name=color]")) {
     input.checked = input.value === state.by;
     input.addEventListener("change", () => {
@@ -282,7 +282,7 @@ async function start() {
   showGallery();
   if (byGraph) openGraph(0);
   new ResizeObserver(() => repaint()).observe(canvas);
-  // The frame after the next one begins when the graph is on the screen.
+  // The second frame starts when the graph is on the screen.
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("explorer-painted")));
   document.documentElement.dataset.ready = "true";
 }

@@ -1,4 +1,4 @@
-// What is known about one node, in words and tables beside the canvas.
+// The panel beside the canvas: outcome, features, decisions and explanation of the selected node.
 
 const MOST_IDS = 24;
 
@@ -17,7 +17,7 @@ function outcomeOf(item) {
   const fact = (name, value, id) => facts.append(el("dt", {}, name), el("dd", { id }, value));
   const ranked = run.kind === "binary" || run.kind === "multiclass";
   if (ranked) fact("Label", A.label[item] < 0 ? "none" : run.outputs[A.label[item]], "panel-label");
-  fact("Part", PARTS[A.part[item]]);
+  fact("Part of split", PARTS[A.part[item]]);
   if (ranked) {
     const best = item * k;
     const spread = run.samples ? ` ± ${percent(A.spread[best])}` : "";
@@ -26,7 +26,7 @@ function outcomeOf(item) {
   if (A.right[item] >= 0) fact("Outcome", run.correctness[A.right[item]], "panel-outcome");
   const box = el("div", {}, facts);
   const head = ["output", ...(ranked ? [] : ["target"]), ranked ? "probability" : "prediction"];
-  if (run.samples) head.push(`spread over ${run.samples} draws`);
+  if (run.samples) head.push(`std over ${run.samples} samples`);
   const rows = [];
   for (let i = item * k; i < (item + 1) * k; i++) {
     const show = run.kind === "regression" ? number : (value) => percent(value);
@@ -50,7 +50,7 @@ function featuresOf(node) {
     const text = Number.isNaN(value) ? "missing" : words[column] ? words[column][value] : number(value);
     rows.push([names[column], text]);
   }
-  const title = perNode < names.length ? `Features: the ${perNode} of ${names.length} that stand out` : "Features";
+  const title = perNode < names.length ? `Features: the ${perNode} of ${names.length} farthest from the mean` : "Features";
   return details(title, table(["feature", "value"], rows), perNode <= 6);
 }
 
@@ -73,11 +73,11 @@ function layersOf(node, layer, reach, choose) {
   }
   const head = ["layer", "action", "S %", "L %", "B %", "I %", "hears", "reach it"];
   const sheet = el("table", { id: "panel-layers" }, headOf(head), body);
-  const note = "Probabilities of STANDARD, LISTEN, BROADCAST and ISOLATE; the taken one is bold. " +
+  const note = "Probabilities of STANDARD, LISTEN, BROADCAST and ISOLATE; the action taken is bold. " +
     "“Reach it”: nodes whose state before this layer can still reach this node's output along kept edges.";
   const box = el("section", {}, el("h4", {}, "Layer by layer"), el("div", { class: "scroll" }, sheet), el("p", { class: "note" }, note));
   if (run.numNodes < run.allNodes && !byGraph) {
-    const text = "This page holds a part of the graph: who is heard and who reaches this node is counted within it";
+    const text = "This page holds part of the graph, and the table counts only nodes on it";
     box.append(el("p", { class: "note", id: "panel-part" }, `${text}; ${number(A.outside[node])} of the edges into this node come from outside.`));
   }
   return box;
@@ -85,7 +85,7 @@ function layersOf(node, layer, reach, choose) {
 
 function ids(nodes, choose) {
   const box = el("span", { class: "ids" });
-  if (!nodes.length) box.append("nobody");
+  if (!nodes.length) box.append("none");
   for (const node of nodes.slice(0, MOST_IDS)) box.append(idButton(node, choose));
   if (nodes.length > MOST_IDS) box.append(` and ${number(nodes.length - MOST_IDS)} more`);
   return box;
@@ -98,11 +98,11 @@ function idButton(node, choose) {
 
 function whyOf(node, item, choose) {
   const box = el("section", { id: "panel-why" }, el("h4", {}, "Why this prediction"));
-  if (!run.layers) return box.append(el("p", { class: "note" }, "The nodes of this network do not act.")), box;
+  if (!run.layers) return box.append(el("p", { class: "note" }, "This network has no actions.")), box;
   const known = run.why.find((one) => one.item === item);
   if (!known) {
-    const text = "Not computed for this one. The model itself has to be run again, which a page cannot do: write the " +
-      `report with --why ${itemName(item)}, or call cognn.report.why.`;
+    const text = `Not computed for this ${byGraph ? "graph" : "node"}, because it takes more forward passes of the model. ` +
+      `Write the report with --why ${itemName(item)}, or call cognn.report.why.`;
     box.append(el("p", { class: "note" }, text));
     return box;
   }
@@ -110,15 +110,15 @@ function whyOf(node, item, choose) {
   const regression = run.kind === "regression";
   const show = (value) => (regression ? number(value[0]) : percent(value[best]));
   const what = regression ? `${run.outputs[0]}` : `p(${run.outputs[best]})`;
-  box.append(el("p", {}, `As decided: ${what} = ${show(known.value)}. The model was run again with one decision changed at a time.`));
+  box.append(el("p", {}, `With unchanged decisions, ${what} = ${show(known.value)}. The tables show forward passes in which one decision is changed.`));
   const change = (value) => (regression ? number(value) : percent(value));
   const silenced = known.silenced.slice(0, 20).map((one) => [
     idButton(one.node, choose), one.layers.map((l) => l + 1).join(" "), show(one.value), change(one.change),
   ]);
-  box.append(el("h5", {}, byGraph ? "Nodes silenced at every layer" : "Heard neighbours silenced at every layer"));
-  box.append(silenced.length ? table(["silent", "heard at layers", what, "change"], silenced) : el("p", {}, "It hears nobody."));
-  const tried = known.silenced.length < known.heard ? `${known.silenced.length} that were tried, out of ${known.heard} that are heard` : `${known.heard} that are heard`;
-  if (known.heard > silenced.length) box.append(el("p", { class: "note" }, `The ${silenced.length} with the largest change of ${tried}.`));
+  box.append(el("h5", {}, byGraph ? "Nodes silenced at every layer" : "Neighbours that it hears, silenced at every layer"));
+  box.append(silenced.length ? table(["silenced", "heard at layers", what, "change"], silenced) : el("p", {}, "It hears no other node."));
+  const tried = known.silenced.length < known.heard ? `${known.silenced.length} that were tested, out of ${known.heard} that are heard` : `${known.heard} that are heard`;
+  if (known.heard > silenced.length) box.append(el("p", { class: "note" }, `The ${silenced.length} with the largest change among the ${tried}.`));
   const flips = known.flipped.slice().sort((a, b) => b.change - a.change).slice(0, 12).map((one) => [
     String(one.layer + 1), `${run.actions[actionOf(one.layer, known.node)]} → ${run.actions[one.action]}`, show(one.value), change(one.change),
   ]);

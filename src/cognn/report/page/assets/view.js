@@ -1,4 +1,4 @@
-// A view is what the canvas shows: some nodes with positions, and the pairs of them that edges join.
+// A view is what the canvas shows: a set of nodes with positions, and the pairs of them joined by edges.
 
 const MOST_IN_VIEW = 150;
 
@@ -14,7 +14,7 @@ function makeView(nodes, positions, title) {
     }
     return low < A.inPtr[receiver + 1] && A.sender[low] === sender;
   };
-  // Both directions of an edge are one line: bit 1 is from a to b, bit 2 from b to a.
+  // Both directions of an edge are one pair: bit 1 is from a to b, bit 2 from b to a.
   const a = [], b = [], bits = [];
   let edges = 0;
   for (const receiver of nodes) {
@@ -50,14 +50,14 @@ function range(first, last) {
   return out;
 }
 
-const wholeView = () => makeView(range(0, run.numNodes), A.position, run.numNodes < run.allNodes ? "the part on this page" : "the whole graph");
+const fullView = () => makeView(range(0, run.numNodes), A.position, run.numNodes < run.allNodes ? "the part on this page" : "the full graph");
 
 function graphView(item) {
   const title = `graph ${itemName(item)}`;
   return makeView(range(A.graphPtr[item], A.graphPtr[item + 1]), A.position, title);
 }
 
-// Rings of hops around a node, against the direction of the edges: who could be heard, if all spoke.
+// The nodes around a root in rings by hops, against the direction of the edges: all that it could hear from.
 function neighbourhood(root) {
   const hop = new Map([[root, 0]]), parent = new Map(), nodes = [root];
   let left = 0;
@@ -75,7 +75,7 @@ function neighbourhood(root) {
     }
     if (left) break;
   }
-  // Every node gets a sector as wide as its leaves need; rings grow where they are crowded.
+  // The sector of a node is proportional to its number of leaves; crowded rings get a larger radius.
   const leaves = new Map(), children = new Map(nodes.map((node) => [node, []]));
   for (const node of nodes.slice(1)) children.get(parent.get(node)).push(node);
   for (const node of nodes.slice().reverse()) {
@@ -97,12 +97,12 @@ function neighbourhood(root) {
       angle += (2 * Math.PI * leaves.get(child)) / leaves.get(root);
     }
   }
-  const rest = left ? ", as many as fit" : "";
+  const rest = left ? ` (at most ${MOST_IN_VIEW} are shown)` : "";
   const title = `${nodes.length} nodes within ${deepest} hops of ${nodeName(root)}${rest}`;
   return makeView(Uint32Array.from(nodes).sort(), positions, title);
 }
 
-// How many directed edges of a view are kept at a layer, and how many nodes do what.
+// The number of kept directed edges of a view at a layer, and the number of nodes per action.
 function countsOf(view, layer) {
   const actions = [0, 0, 0, 0];
   let kept = 0;

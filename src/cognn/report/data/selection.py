@@ -1,0 +1,95 @@
+"""What a page has room for: the items it explains, the graphs of its gallery, and the nodes of a large graph."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cognn.report.data.explain import explanation_cost
+from cognn.report.data.groupings import RIGHT, WRONG, split_parts, values_per_output
+from cognn.report.data.run_view import RunView
+
+EXPLAINED = 12
+EXPLAIN_COST = 3_000_000_000  # a few seconds
+GALLERY = 48
+GALLERY_NODES = 20_000
+MOST_VALUES = 24_000_000
+"""Bytes of the largest graph that a page holds completely."""
+
+
+def items_to_explain(view: RunView, among: NDArray[np.integer] | None = None, count: int = EXPLAINED) -> list[int]:
+    """Items worth explaining: confidently wrong, uncertain across samples, and confidently right, in equal shares.
+
+    Test items come first.
+    """
+    items = np.arange(view.dataset.num_items) if among is None else among
+    value = values_per_output(view.dataset, view.prediction.value)
+    confidence = value.amax(-1).numpy() if view.dataset.task.kind != "regression" else np.zeros(len(value))
+    spread = view.prediction.spread
+    uncertainty = np.zeros(len(value)) if spread is None else spread.mean(-1).numpy()
+    right = view.correctness.codes
+    not_test = split_parts(view.dataset, view.split) != 3
+    each = -(-count // 3)
+    chosen: list[int] = []
+    for score, allowed in ((confidence, right == WRONG), (uncertainty, right >= WRONG), (confidence, right == RIGHT)):
+        some = items[allowed[items]]
+        some = [int(i) for i in some[np.lexsort((some, -score[some], not_test[some]))] if i not in set(chosen)]
+        chosen += some[:each]
+    return chosen[:count] or [int(i) for i in items[:count]]
+
+
+def within_budget(view: RunView, items: list[int]) -> list[int]:
+    """As many of the items as can be explained within a few seconds, at least one."""
+    if view.trace is None:
+        return []
+    chosen: list[int] = []
+    spent = 0
+    for item in items:
+        spent += explanation_cost(view, item)
+        if chosen and spent > EXPLAIN_COST:
+            break
+        chosen.append(item)
+    return chosen
+
+
+def gallery_graphs(view: RunView, wanted: list[int]) -> NDArray[np.int64]:
+    """The graphs of the gallery: the wanted ones, then wrong and right predictions alternately, test items first."""
+    right, not_test = view.correctness.codes, split_parts(view.dataset, view.split) != 3
+    ranks = np.zeros(len(right), dtype=np.int64)
+    for code in (-1, WRONG, RIGHT):
+        some = np.flatnonzero(right == code)
+        ranks[some[np.argsort(not_test[some], kind="stable")]] = np.arange(len(some))
+    order = np.lexsort((right, ranks))  # alternates between wrong and right
+    sizes = torch.bincount(view.node_item, minlength=len(right)).numpy()
+    chosen: list[int] = list(dict.fromkeys(wanted))
+    nodes = int(sizes[chosen].sum())
+    for item in order.tolist():
+        if len(chosen) >= max(GALLERY, len(wanted)):
+            break
+        if item not in chosen and (not chosen or nodes + sizes[item] <= GALLERY_NODES):
+            chosen.append(item)
+            nodes += int(sizes[item])
+    return np.array(chosen, dtype=np.int64)
+
+
+def nodes_on_page(view: RunView, roots: list[int]) -> NDArray[np.int64]:
+    """The nodes of a node task that the page holds: all, or those nearest to ``roots`` up to the size limit."""
+    graph = view.graph
+    layers = 0 if view.trace is None else view.trace.num_layers
+    per_node, edges, nodes = 9 * layers + 160, graph.num_edges, graph.num_nodes
+    if per_node * nodes + 4 * edges <= MOST_VALUES:
+        return np.arange(nodes)
+    inside = np.zeros(nodes, dtype=bool)
+    room, start = MOST_VALUES, graph.in_ptr.numpy()
+    sender, degree = graph.in_sender.numpy(), np.diff(start)
+    rng = np.random.default_rng(0)
+    ring = np.unique(roots or [0])
+    while len(ring) and room > 0:  # breadth-first from all roots; the last ring is cut to size
+        price = np.cumsum(per_node + 4 * degree[ring])
+        fits = max(int(np.searchsorted(price, room, side="right")), 0 if inside.any() else 1)
+        room -= int(price[-1])
+        inside[ring[:fits]] = True
+        around = np.concatenate([sender[start[node] : start[node + 1]] for node in ring])
+        ring = rng.permutation(np.unique(around[~inside[around]]))
+        if not len(ring):  # every node that reaches the roots is in: fill up with others
+            ring = rng.permutation(np.flatnonzero(~inside))
+    return np.flatnonzero(inside)

@@ -1,0 +1,185 @@
+"""The report page: one self-contained HTML file that needs no network and runs only its own scripts."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+from dataclasses import asdict
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from cognn import __version__
+from cognn.files.atomic import write
+from cognn.files.json import read_json
+from cognn.report.data.run_view import RunView, model_name
+from cognn.report.page.charts import decision_charts, training_charts
+from cognn.report.page.explorer_data import explorer_data
+from cognn.run.train import run_config
+
+SCRIPTS = ("data.js", "view.js", "draw.js", "panel.js", "charts.js", "main.js")
+
+
+def write_page(view: RunView, path: str | Path, explain: list[int] | None = None) -> Path:
+    """Write the report of a run as one HTML file, atomically.
+
+    Args:
+        view: What :func:`cognn.report.collect` returned.
+        path: The file.
+        explain: Items whose predictions are explained; by default a few are selected.
+    """
+    write(Path(path), render_page(view, explain).encode())
+    return Path(path)
+
+
+def render_page(view: RunView, explain: list[int] | None = None) -> str:
+    """The HTML of the page."""
+    explorer, block = explorer_data(view, explain)
+    data = {
+        "explorer": explorer,
+        "training": [chart.as_dict() for chart in training_charts(view)],
+        "decisions": {by: [chart.as_dict() for chart in charts] for by, charts in decision_charts(view).items()},
+    }
+    scripts = "".join(_asset(name) for name in SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
+    plotly = _plotly()
+    allowed = " ".join(f"'sha256-{_digest(text)}'" for text in (script, plotly))
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+    dataset, task = view.dataset, view.dataset.task
+    by_node = task.level == "node"
+    title = f"{dataset.name}: {model_name(view.fitted.config.model)}"
+    subtitle = f"run {view.name}, split {view.split}; {task.level} {task.kind}, {task.metric.replace('_', ' ')}"
+    return _fill(
+        _asset("page.html"),
+        {
+            "policy": policy,
+            "version": __version__,
+            "title": escape(title),
+            "subtitle": escape(subtitle),
+            "style": _asset("style.css"),
+            "summary": _summary(view),
+            "config": escape(view.fitted.config.to_toml().strip()),
+            "classes": escape(view.classes.name),
+            "search": "Node id" if by_node else "Graph",
+            "extent": escape(" ".join(filter(None, [_extent(explorer), _decided(view)]))),
+            "data": _json(data),
+            "block": block,
+            "script": script,
+            "plotly": plotly,
+        },
+    )
+
+
+def _summary(view: RunView) -> str:
+    """Sizes, time and scores, with those of the base network, as HTML."""
+    result, config = view.fitted.result, view.fitted.config.model
+    rows = [_scores(model_name(config), result)]
+    base = "No run of the base network was found in the same folder; --base RUN adds one."
+    if view.base is not None:
+        known = read_json(view.base / "result.json")
+        rows.append(_scores(f"{model_name(run_config(view.base).model)} (base network)", known))
+        base = f"Base network: run {view.base.resolve().name}."
+    elif view.trace is None:
+        base = "This network has no actions."
+    splits = result["splits"]
+    seconds = sum(split["seconds"] for split in splits)
+    facts = {
+        f"test {result['metric'].replace('_', ' ')}": _spread(result["test"], len(splits)),
+        "nodes": f"{view.graph.num_nodes:,}",
+        "directed edges": f"{view.graph.num_edges:,}",
+        "layers": str(config.num_layers),
+        "parameters": f"{splits[0]['parameters']:,}",
+        "split" if len(splits) == 1 else "splits": str(len(splits)),
+        "training time": f"{seconds:,.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h",
+    }
+    if view.dataset.task.level == "graph":
+        facts["graphs"] = f"{view.dataset.num_items:,}"
+    numbers = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for name, value in facts.items())
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("network", "train", "validation", "test", "splits"))
+    body = "".join(
+        f'<tr><th scope="row">{name}</th>' + "".join(f"<td>{score}</td>" for score in scores) + "</tr>"
+        for name, *scores in rows
+    )
+    table = f'<table class="scores"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    several = " Mean ± standard deviation over the splits." if len(splits) > 1 else ""
+    note = f'<p class="note">{escape(base + several)}</p>'
+    return f'<ul class="numbers">{numbers}</ul><div class="scroll">{table}</div>{note}'
+
+
+def _scores(name: str, result: dict[str, Any]) -> list[str]:
+    count = len(result["splits"])
+    return [escape(name), *(_spread(result[part], count) for part in ("train", "val", "test")), str(count)]
+
+
+def _spread(score: dict[str, float], count: int) -> str:
+    if not math.isfinite(score["mean"]):  # no items, or undefined for them
+        return "-"
+    return f"{score['mean']:.4f}" + (f" ± {score['std']:.4f}" if count > 1 else "")
+
+
+def _extent(explorer: dict[str, Any]) -> str:
+    """Which part of the data the page holds."""
+    if explorer["level"] == "graph":
+        shown, known = len(explorer["names"]), explorer["allItems"]
+        return f"The gallery shows {shown:,} of {known:,} graphs, wrong and right predictions alternately."
+    if explorer["numNodes"] < explorer["allNodes"]:
+        held, known = explorer["numNodes"], explorer["allNodes"]
+        return (
+            f"The graph has {known:,} nodes, too many for one page. The page holds {held:,}, starting from those around"
+            " the explained nodes (--why selects others). All figures above refer to the full graph."
+        )
+    if not explorer["drawFull"]:
+        return "The graph is too large to draw at once. Search for any node to see its neighbourhood."
+    return ""
+
+
+def _decided(view: RunView) -> str:
+    """How the decisions shown relate to the predictions, if they come from different forward passes."""
+    train = view.fitted.config.train
+    if view.trace is None:
+        return ""
+    if train.samples:
+        return (
+            f"Predictions are means over {train.samples} samples of the actions. The decisions shown, and the effects"
+            " of silencing and flipping them, are those of a single forward pass."
+        )
+    if train.actions == "expected":
+        return (
+            "Predictions weight every message by its probability. The decisions shown, and the effects of silencing and"
+            " flipping them, are those of the likeliest actions."
+        )
+    return ""
+
+
+def _asset(name: str) -> str:
+    return (files("cognn.report.page") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    """Plotly's JavaScript from the installed package, escaped for an inline script."""
+    text = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot close its script element, whatever names a user's files contain."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else asdict(value)
+
+
+def _fill(template: str, values: dict[str, str]) -> str:
+    """Replace every ``{{name}}`` in one pass, so that placeholders inside values stay as they are."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
