@@ -107,7 +107,19 @@ class ActionSpace:
 
     def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
         """The gates of given action codes; no gradient."""
-        return Decision(Gates(listens(actions).to(dtype), broadcasts(actions).to(dtype)), actions)
+        return Decision(Gates(self.listens(actions).to(dtype), self.broadcasts(actions).to(dtype)), actions)
+
+    def listens(self, actions: Any) -> Any:
+        """Where the codes of a tensor or an array listen."""
+        return listens(actions)
+
+    def broadcasts(self, actions: Any) -> Any:
+        """Where the codes of a tensor or an array broadcast."""
+        return broadcasts(actions)
+
+    def muted(self, actions: Any) -> Any:
+        """The same codes without broadcasting: STANDARD becomes LISTEN, BROADCAST becomes ISOLATE."""
+        return actions | 1
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """Probabilities ``(N, actions)`` of the actions."""

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
 from cognn.errors import RunError
-from cognn.nn.actions import Action
+from cognn.nn.actions import JOINT
 from cognn.nn.trace import Trace
 from cognn.report.data.minesweeper import SHOWN, MinesweeperBoard
 from cognn.report.palette import ACTIONS, FREE, GREY, MINE, series
@@ -130,9 +130,9 @@ def action_shares(shares: ArrayLike, title: str = "") -> Figure:
     table = np.asarray(shares, dtype=float)
     figure, axes = canvas(title)
     below, hatches = np.zeros(len(table)), ["", "////", "....", "xx"]
-    for action in Action:
+    for action, name in enumerate(JOINT.names):
         look: dict[str, Any] = {"color": ACTIONS[action], "hatch": hatches[action], "edgecolor": "white"}
-        axes.bar(_layers(below), table[:, action], 0.8, below, label=action.name.lower(), linewidth=0.3, **look)
+        axes.bar(_layers(below), table[:, action], 0.8, below, label=name.lower(), linewidth=0.3, **look)
         below = below + table[:, action]
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1))

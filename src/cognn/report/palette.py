@@ -1,12 +1,11 @@
 """The colours of all figures and charts: the palette of Okabe and Ito, which is safe for colour-blind readers."""
 
-from cognn.nn.actions import Action
-
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 GREY = "#999999"
 
-ACTIONS = {Action.STANDARD: GREEN, Action.LISTEN: SKY, Action.BROADCAST: ORANGE, Action.ISOLATE: GREY}
+ACTIONS = [GREEN, SKY, ORANGE, GREY]
+"""Colours of the actions, by code."""
 MINE, FREE = VERMILLION, SKY
 RIGHT, WRONG = BLUE, VERMILLION
 SERIES = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, GREY, YELLOW]

@@ -13,7 +13,7 @@ from cognn.data.dataset import Dataset
 from cognn.data.store.store import is_store
 from cognn.errors import ConfigError, RunError
 from cognn.files.atomic import write
-from cognn.nn.actions import Action
+from cognn.nn.actions import JOINT
 from cognn.run.fit import Fitted, Prediction, check_draws, open_run
 
 
@@ -95,7 +95,7 @@ def as_table(
         columns |= {"spread": spread.squeeze(-1).numpy()} if spread.size(1) == 1 else _named("spread", names, spread)
     if prediction.actions is not None:
         for layer, codes in enumerate(prediction.actions.tolist()):
-            columns[f"action_{layer}"] = [Action(code).name for code in codes]
+            columns[f"action_{layer}"] = [JOINT.names[code] for code in codes]
     return pl.DataFrame(columns)
 
 

@@ -98,7 +98,7 @@ def by_number(found: Trace, board: MinesweeperBoard) -> NDArray[np.float64]:
     """Shares of broadcasting and listening cells, ``(groups, num_layers, 2)``; nan for an empty group."""
     codes = np.where(board.shows == SHOWN.index("?"), 2, np.minimum(board.shows - SHOWN.index("0"), 1))
     grouping = Grouping("shown", codes, list(GROUPS))
-    arrays = found.actions.numpy(), found.probs.numpy(), found.graph.edge_index.numpy()
+    arrays = found.space, found.actions.numpy(), found.probs.numpy(), found.graph.edge_index.numpy()
     shares = np.full((len(GROUPS), found.num_layers, 2), np.nan)
     for group in decisions_by_group(*arrays, grouping):
         standard = group.shares[:, Action.STANDARD]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cognn.nn.actions import broadcasts, listens
+from cognn.nn.actions import ActionSpace
 from cognn.report.data.groupings import Codes, Grouping
 
 Floats = NDArray[np.float64]
@@ -18,36 +18,43 @@ class GroupDecisions:
     name: str
     count: int
     """Number of nodes."""
+    actions: tuple[str, ...]
+    """Names of the actions."""
     shares: Floats
-    """``(num_layers, 4)``: share of the nodes with each action."""
+    """``(num_layers, actions)``: share of the nodes with each action."""
     kept: Floats
     """``(num_layers,)``: share of their incoming directed edges that carried a message."""
     entropy: Floats
-    """``(num_layers,)``: mean entropy of their action distributions in bits, from 0 (certain) to 2 (uniform)."""
+    """``(num_layers,)``: mean entropy of their action distributions in bits; 0 is certain, 2 is uniform over four."""
     changed: Floats
     """``(num_layers - 1,)``: share of the nodes whose action differs from that of the previous layer."""
 
 
-def decisions_by_group(actions: Codes, probs: Floats, edge_index: Codes, grouping: Grouping) -> list[GroupDecisions]:
+def decisions_by_group(
+    space: ActionSpace, actions: Codes, probs: Floats, edge_index: Codes, grouping: Grouping
+) -> list[GroupDecisions]:
     """The decisions of every non-empty group, in order.
 
     Args:
+        space: The action space.
         actions: ``(num_layers, N)`` codes.
-        probs: ``(num_layers, N, 4)``.
+        probs: ``(num_layers, N, actions)``.
         edge_index: ``(2, E)``, row 0 the senders.
         grouping: The group of every node.
     """
-    inside, number = grouping.codes >= 0, len(grouping.names)
+    inside, number, width = grouping.codes >= 0, len(grouping.names), len(space.names)
     codes = grouping.codes[inside].astype(np.int64)
     count = np.bincount(codes, minlength=number)
     # One bincount over (group, action) pairs per layer gives the shares of all groups.
-    paired = [np.bincount(4 * codes + row[inside], minlength=4 * number).reshape(number, 4) for row in actions]
-    shares = _ratio(np.stack(paired, 1), count[:, None, None]) if len(actions) else np.empty((number, 0, 4))
+    paired = [np.bincount(width * codes + row[inside], minlength=width * number) for row in actions]
+    shares = np.empty((number, 0, width))
+    if paired:
+        shares = _ratio(np.stack([pairs.reshape(number, width) for pairs in paired], 1), count[:, None, None])
     entropy = _means(action_entropy(probs), inside, codes, count)
     changed = _means(np.diff(actions, axis=0) != 0, inside, codes, count)
-    kept = _kept(actions, edge_index, grouping.codes, number)
+    kept = _kept(space, actions, edge_index, grouping.codes, number)
     return [
-        GroupDecisions(name, int(count[i]), shares[i], kept[i], entropy[i], changed[i])
+        GroupDecisions(name, int(count[i]), space.names, shares[i], kept[i], entropy[i], changed[i])
         for i, name in enumerate(grouping.names)
         if count[i]
     ]
@@ -59,7 +66,7 @@ def action_entropy(probs: Floats) -> Floats:
     return -(p * np.log2(np.where(p > 0, p, 1))).sum(-1)
 
 
-def _kept(actions: Codes, edge_index: Codes, codes: Codes, number: int) -> Floats:
+def _kept(space: ActionSpace, actions: Codes, edge_index: Codes, codes: Codes, number: int) -> Floats:
     """``(groups, num_layers)`` shares of kept edges, by the group of the receiver."""
     counted = codes[edge_index[1]] >= 0
     sender, receiver = edge_index[:, counted]
@@ -67,7 +74,7 @@ def _kept(actions: Codes, edge_index: Codes, codes: Codes, number: int) -> Float
     total = np.bincount(group, minlength=number)
     kept = np.empty((number, len(actions)))
     for layer, row in enumerate(actions):
-        heard = broadcasts(row)[sender] & listens(row)[receiver]
+        heard = space.broadcasts(row)[sender] & space.listens(row)[receiver]
         kept[:, layer] = _ratio(np.bincount(group[heard], minlength=number), total)
     return kept
 

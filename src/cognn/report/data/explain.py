@@ -7,7 +7,6 @@ from torch import Tensor
 
 from cognn.core.graph import Graph
 from cognn.errors import RunError
-from cognn.nn.actions import Action, listens
 from cognn.report.data.groupings import values_per_output
 from cognn.report.data.run_view import RunView
 from cognn.run.fit import precision
@@ -33,7 +32,7 @@ class Flipped:
     """The effect of another action of one node at one layer, all other actions unchanged."""
 
     layer: int
-    action: Action
+    action: int
     change: float
     value: list[float]
 
@@ -77,7 +76,7 @@ def explanation_cost(view: RunView, item: int) -> int:
     """Rough cost of :func:`why`: channels of all node states and messages over all layers and forward passes."""
     part = _Subgraph(view, item)
     layers = len(part.actions)
-    runs = 1 + min(len(part.heard()), MOST_SILENCED) + 3 * layers
+    runs = 1 + min(len(part.heard()), MOST_SILENCED) + (len(part.space.names) - 1) * layers
     return (part.graph.num_nodes + part.graph.num_edges) * runs * layers * view.fitted.config.model.hidden_channels
 
 
@@ -95,7 +94,7 @@ class _Subgraph:
         self.nodes, self.x = nodes, dataset.x[nodes]
         columns = _columns(view.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
-        self.actions = view.trace.actions[:, nodes]
+        self.actions, self.space = view.trace.actions[:, nodes], view.trace.space
         self.local = int((nodes == item).nonzero()) if dataset.task.level == "node" else None
 
     def why(self) -> Why:
@@ -105,7 +104,7 @@ class _Subgraph:
         tried = sorted(heard, key=lambda node: (-len(heard[node]), node))[:MOST_SILENCED]
         quiet = self.actions.repeat(len(tried), 1, 1)
         for row, node in enumerate(tried):
-            quiet[row, :, node] |= 1  # STANDARD becomes LISTEN, BROADCAST becomes ISOLATE
+            quiet[row, :, node] = self.space.muted(quiet[row, :, node])
         silenced = [
             Silenced(int(self.nodes[node]), heard[node], *self._change(before, after))
             for node, after in zip(tried, self._run(quiet), strict=True)
@@ -114,10 +113,15 @@ class _Subgraph:
         # Flip the item of a node task itself, and the most influential node of a graph.
         matters = self.nodes == (silenced[0].node if silenced else self.nodes[0])
         node = int(matters.nonzero()) if self.local is None else self.local
-        others = [(layer, a) for layer, row in enumerate(self.actions) for a in Action if a != int(row[node])]
+        others = [
+            (layer, a)
+            for layer, row in enumerate(self.actions)
+            for a in range(len(self.space.names))
+            if a != int(row[node])
+        ]
         flips = self.actions.repeat(len(others), 1, 1)
         for row, (layer, action) in enumerate(others):
-            flips[row, layer, node] = int(action)
+            flips[row, layer, node] = action
         flipped = [
             Flipped(layer, action, *self._change(before, after))
             for (layer, action), after in zip(others, self._run(flips), strict=True)
@@ -129,7 +133,7 @@ class _Subgraph:
         sender, receiver = self.graph.edge_index
         out: dict[int, list[int]] = {}
         for layer, row in enumerate(self.actions):
-            kept = (row[sender] % 2 == 0) & listens(row)[receiver]
+            kept = self.space.broadcasts(row)[sender] & self.space.listens(row)[receiver]
             if self.local is not None:
                 kept &= receiver == self.local
             for node in sender[kept].unique().tolist():

@@ -100,7 +100,7 @@ class RunView:
         """Decisions per layer and group for every grouping; empty without an action network."""
         if self.trace is None:
             return {}
-        arrays = self.trace.actions.numpy(), self.trace.probs.numpy(), self.graph.edge_index.numpy()
+        arrays = self.trace.space, self.trace.actions.numpy(), self.trace.probs.numpy(), self.graph.edge_index.numpy()
         return {some.name: decisions_by_group(*arrays, some) for some in self.groupings}
 
 
@@ -139,7 +139,7 @@ def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
             seen = model(batch.x, batch.graph, batch.edge_attr, actions=config.actions, return_trace=True)[1]
             actions.append(seen.actions)
             probs.append(seen.probs.float())
-    return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1))
+    return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1), seen.space)
 
 
 def model_name(config: ModelConfig) -> str:

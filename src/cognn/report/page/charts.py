@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from cognn.nn.actions import Action
 from cognn.report.data.decision_stats import GroupDecisions
 from cognn.report.data.run_view import RunView, scored_parts, training_curves
 from cognn.report.palette import ACTIONS, DASHES, dash, series
@@ -59,13 +58,13 @@ def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
     bars = [
         {
             "type": "bar",
-            "name": action.name,
+            "name": name,
             "x": x,
             "y": [_round(value) for g in groups for value in g.shares[:, action]],
             "marker": {"color": ACTIONS[action], "pattern": PATTERNS[action]},
             "hovertemplate": "layer %{x}: %{y:.1%}",
         }
-        for action in Action
+        for action, name in enumerate(groups[0].actions)
     ]
     layout = _layout("layer", "share of nodes", barmode="stack", bargap=0.15)
     layout["legend"] |= {"traceorder": "normal"}
@@ -75,9 +74,9 @@ def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
         for g in groups
         for layer, shares in enumerate(g.shares)
     ]
-    columns = ["group", "nodes", "layer", *(action.name for action in Action)]
-    alt = f"Stacked bars of the four actions per layer, {_described(by)}. " + "; ".join(
-        f"{g.name}: {_span(g.shares[:, Action.STANDARD])} STANDARD" for g in groups
+    columns = ["group", "nodes", "layer", *groups[0].actions]
+    alt = f"Stacked bars of the actions per layer, {_described(by)}. " + "; ".join(
+        f"{g.name}: {_span(g.shares[:, 0])} {g.actions[0]}" for g in groups
     )
     return Chart("shares", "Actions", alt, {"data": bars, "layout": layout}, columns, rows)
 

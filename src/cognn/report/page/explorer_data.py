@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cognn.nn.actions import JOINT
 from cognn.report.data import groupings
 from cognn.report.data.explain import Flipped, Silenced, why
 from cognn.report.data.features import feature_table
@@ -87,6 +88,8 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         pieces = [_part_layout(edges, first, last) for first, last in pairwise(starts.tolist())]
         arrays.add("position", np.concatenate([np.empty((0, 2)), *pieces]), "f4")
 
+    space = JOINT if view.trace is None else view.trace.space
+    codes = np.arange(len(space.names))
     names = dataset.item_ids
     numbered = names is None and by_node and len(nodes) == view.graph.num_nodes
     return {
@@ -106,8 +109,10 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         "correctness": view.correctness.names,
         "features": columns,
         "samples": view.samples,
-        "actions": [action.name for action in ACTIONS],
-        "colors": {"actions": list(ACTIONS.values()), "right": RIGHT, "wrong": WRONG, "series": SERIES},
+        "actions": list(space.names),
+        "listens": space.listens(codes).tolist(),
+        "broadcasts": space.broadcasts(codes).tolist(),
+        "colors": {"actions": ACTIONS, "right": RIGHT, "wrong": WRONG, "series": SERIES},
         "why": _explanations(view, chosen, place, items),
         "arrays": arrays.directory,
     }, arrays.encoded()
@@ -165,7 +170,7 @@ def _explanations(
     for item in chosen if view.trace is not None else []:
         one = why(view, item)
         silenced = [_rounded(row) | {"node": int(place[row.node])} for row in one.silenced]
-        flipped = [_rounded(row) | {"action": int(row.action)} for row in one.flipped]
+        flipped = [_rounded(row) | {"action": row.action} for row in one.flipped]
         both = {"silenced": silenced, "flipped": flipped}
         found.append(asdict(one) | both | {"item": where[item], "node": int(place[one.node])})
     return found

@@ -49,9 +49,9 @@ const itemOf = (node) => (byGraph ? graphOf(node) : node);
 const nodeName = (node) =>
   node < 0 ? "a node outside this page" : byGraph ? String(node - A.graphPtr[graphOf(node)]) : itemName(node);
 const actionOf = (layer, node) => A.action[layer * run.numNodes + node];
-const probabilityOf = (layer, node, action) => A.probs[(layer * run.numNodes + node) * 4 + action] / 65535;
-const listens = (action) => action < 2;
-const broadcasts = (action) => (action & 1) === 0;
+const probabilityOf = (layer, node, action) => A.probs[(layer * run.numNodes + node) * run.actions.length + action] / 65535;
+const listens = (action) => run.listens[action];
+const broadcasts = (action) => run.broadcasts[action];
 
 // The senders that a node hears at a layer, in ascending order.
 function heardBy(node, layer) {

@@ -61,7 +61,7 @@ function layersOf(node, layer, reach, choose) {
     const heard = heardBy(node, l);
     const bar = el("span", { class: "bar", "aria-hidden": "true" });
     const cells = [];
-    for (let a = 0; a < 4; a++) {
+    for (let a = 0; a < run.actions.length; a++) {
       const p = probabilityOf(l, node, a);
       bar.append(el("i", { style: { width: `${100 * p}%`, background: run.colors.actions[a] } }));
       cells.push(el("td", { class: a === action ? "taken number" : "number" }, (100 * p).toFixed(1)));
@@ -71,9 +71,9 @@ function layersOf(node, layer, reach, choose) {
     row.append(el("td", {}, ids(heard, choose)), el("td", { class: "number" }, number(reach[l].count)));
     body.append(row);
   }
-  const head = ["layer", "action", "S %", "L %", "B %", "I %", "hears", "reach it"];
+  const head = ["layer", "action", ...run.actions.map((name) => `${name[0]} %`), "hears", "reach it"];
   const sheet = el("table", { id: "panel-layers" }, headOf(head), body);
-  const note = "Probabilities of STANDARD, LISTEN, BROADCAST and ISOLATE; the action taken is bold. " +
+  const note = `Probabilities of ${run.actions.join(", ")}; the action taken is bold. ` +
     "“Reach it”: nodes whose state before this layer can still reach this node's output along kept edges.";
   const box = el("section", {}, el("h4", {}, "Layer by layer"), el("div", { class: "scroll" }, sheet), el("p", { class: "note" }, note));
   if (run.numNodes < run.allNodes && !byGraph) {

@@ -104,7 +104,7 @@ function neighbourhood(root) {
 
 // The number of kept directed edges of a view at a layer, and the number of nodes per action.
 function countsOf(view, layer) {
-  const actions = [0, 0, 0, 0];
+  const actions = run.actions.map(() => 0);
   let kept = 0;
   for (const node of view.nodes) {
     const action = actionOf(layer, node);
