@@ -8,7 +8,6 @@ from torch import nn
 from torch_geometric.nn import GINConv, GraphConv
 
 from cognn import CoGNN, Graph
-from cognn.core import fused_linear as maps
 from cognn.core import kernels
 from cognn.nn import compiling as module
 from cognn.nn.layers import GATLayer
@@ -43,14 +42,13 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
     "options",
     [
         {"num_layers": 1, "env": lambda i, o: GATLayer(i, o, heads=2), "action_layers": 1},
-        AFTER | {"num_layers": 6, "width": maps.WIDE, "action_layers": 1, "checkpoint": True},
+        AFTER | {"num_layers": 6, "action_layers": 1, "checkpoint": True},
     ],
     ids=["together", "by layers, checkpointed"],
 )
 def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(
-    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    options: dict[str, object],
 ) -> None:
-    monkeypatch.setattr(maps, "MANY", 0)
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     plain, fast = _twins(**options)

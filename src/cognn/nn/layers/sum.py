@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from cognn.core.fused_linear import sum_of_maps
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers.base import CooperativeLayer
@@ -40,7 +39,7 @@ class SumLayer(CooperativeLayer):
             ).split(self.out_channels, dim=-1)
             out = hearing.own(own) + hearing.sum(message, scale=scale)
         else:
-            out = sum_of_maps(self.lin_self, hearing.own(x), self.lin_neighbor, hearing.sum(x, scale=scale))
+            out = self.lin_self(hearing.own(x)) + self.lin_neighbor(hearing.sum(x, scale=scale))
         return out if self.edges is None else out + hearing.edges(self.edges, scale=scale)
 
     def scale(self, hearing: Hearing) -> Tensor | None:
