@@ -79,9 +79,9 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["train", "cora", "--gamma", "0.9"], "gamma: is for schedule=step, got 0.9; the schedule is constant"),
         (["train", "x.npz", "--target", "y", "--directed"], "target: means nothing for an .npz"),
         (["train", "nodes.csv", "--edges", "e.csv", "--encoding", "laplacian"], "encoding: means nothing for tables"),
-        (["train", "--resume", "run", "--epochs", "5"], "epochs: what is resumed goes on with its own options"),
-        (["train", "cycles", "--resume", "run"], "dataset: what is resumed goes on with its own options"),
-        (["tune", "--resume", "study", "--lr", "0.1"], "lr: what is resumed goes on with its own options"),
+        (["train", "--resume", "run", "--epochs", "5"], "epochs: a resumed run or study keeps its own options"),
+        (["train", "cycles", "--resume", "run"], "dataset: a resumed run or study keeps its own options"),
+        (["tune", "--resume", "study", "--lr", "0.1"], "lr: a resumed run or study keeps its own options"),
         (["train", "cycles", "--encoding", "laplacian"], "encoding: 'laplacian' is for peptides-func"),
         (["train", "--recipe", "none.toml"], "none.toml: no such recipe; give a TOML file, or the name of one in"),
         (
@@ -125,7 +125,7 @@ def test_what_takes_long_is_told_unless_quiet(monkeypatch: pytest.MonkeyPatch, c
         log.warning("one of them is damaged")
         return 0
 
-    monkeypatch.setitem(COMMANDS, "train", command)
+    monkeypatch.setitem(COMMANDS, "train", COMMANDS["train"]._replace(run=command))
     assert main(["train"]) == 0
     assert capsys.readouterr().err == "cognn: turning 7 files into graphs\ncognn: one of them is damaged\n"
     assert main(["train", "--quiet"]) == 0
@@ -259,5 +259,5 @@ def test_ctrl_c_says_how_to_go_on(tmp_path) -> None:
     process.send_signal(signal.SIGINT)
     _, shown = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopped; go on with: cognn train --resume run" in shown
+    assert "stopped; resume with: cognn train --resume run" in shown
     assert (tmp_path / "run/split-0/last/state.safetensors").exists()
