@@ -83,17 +83,31 @@ def completion(shell: str, prog: str, commands: Mapping[str, Command]) -> str:
 
     def union(commands: Mapping[str, Command]) -> Any:
         kinds = {n: union(c.options) if isinstance(c.options, dict) else c.options for n, c in commands.items()}
-        tagged = [
-            Annotated[kind, tyro.conf.subcommand(name, description=commands[name].summary)]
-            for name, kind in kinds.items()
-        ]
+        tagged = [Annotated[kind, tyro.conf.subcommand(name)] for name, kind in kinds.items()]
         return Union[tuple(tagged)]  # noqa: UP007
 
-    script = io.StringIO()
+    printed = io.StringIO()
     words = ["--tyro-write-completion", shell, "-"]
-    with redirect_stdout(script), suppress(SystemExit):
+    with redirect_stdout(printed), suppress(SystemExit):
         tyro.cli(union(commands), args=words, prog=prog, config=(tyro.conf.OmitArgPrefixes,))
-    return script.getvalue()
+    script = printed.getvalue()
+    for theirs, ours in _CHANGES:
+        script = re.sub(theirs, ours, script)
+    return script
+
+
+_CHANGES = (  # to the scripts of tyro: patterns and what replaces them
+    # Where tyro has nothing to offer, the shell completes the names of files.
+    (r'\[\[ (?="\$completions" == "__TYRO_COMPLETE_FILES__")', r'[[ -z "$completions" || '),
+    (r"complete --no-files", r"complete"),
+    (r"__fish_complete_path \(commandline -ct\)", r"return"),
+    (r'COMPREPLY=\(\$\(compgen -f -- "\$cur"\)\)', r"COMPREPLY=()"),
+    (r"complete -F", r"complete -o default -F"),
+    # zsh counts words from 1 and tyro's completer from 0, so that it offered no values of options.
+    (r'"\$CURRENT"', r'"$((CURRENT - 1))"'),
+    # `parse` makes two flags of this option.
+    (r"\['--directed'\](.*?)'type': 'choice'.*?\}", r"['--directed', '--undirected']\1'type': 'flag'}"),
+)
 
 
 def _one_line(text: str, prog: str) -> str:
