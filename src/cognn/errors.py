@@ -56,4 +56,7 @@ def one_line(error: BaseException) -> str:
     return shorten(f"{type(error).__name__}: {error}".rstrip(": "), 300)
 
 
-_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE}
+_MACHINE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG),
+}

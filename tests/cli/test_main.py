@@ -54,6 +54,10 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
     ("words", "message"),
     [
         (["fly"], "unknown command 'fly'; known are train"),
+        (["trian"], "unknown command 'trian'; did you mean train?"),
+        (["--trian"], "unknown command '--trian'; did you mean train?"),
+        (["train", "nosuch"], "dataset 'nosuch' is not known; `cognn data list` shows all names"),
+        (["train", "cycles", "--bogus"], "Unrecognized options: --bogus; `cognn train --help` lists the options"),
         (["train"], "dataset: missing; give a name"),
         (["train", "coraa"], "did you mean cora"),
         (["train", "cycles", "--epochs", "0"], "epochs: expected 1 or more, got 0"),
@@ -93,6 +97,7 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["predict", "nowhere"], "nowhere: not a run"),
         (["predict", "nowhere", "--out", "x.txt"], "x.txt: expected a name that ends in .csv or .parquet"),
         (["data"], "data: expected list, info, check or build, got nothing"),
+        (["data", "chekc"], "data: expected list, info, check or build, got 'chekc'; did you mean check?"),
         (["data", "info", "atlantis"], "atlantis"),
     ],
 )

@@ -117,4 +117,5 @@ def _one_line(text: str, prog: str) -> str:
     message, *rest = [" ".join(part.split()) for part in rows.split("\n\n") if part.strip()]
     near = re.findall(r"--[a-z][\w-]*", rest[0]) if rest and "you meant" in rest[0] else []
     hint = f"did you mean {' or '.join(near)}?" if near else f"`{prog} --help` lists the options"
+    message = re.sub(r"^(Missing from [^:]+: \S+) .*", r"\1", message)  # without the help text of the option
     return f"{message.rstrip('.')}; {hint}"

@@ -19,7 +19,14 @@ _LONGEST = 100_000  # characters of a worker's output that are kept with its err
 
 
 class WorkerCrash(RuntimeError):
-    """An exception in a worker process that is a bug; the traceback of the worker is a note of this one."""
+    """An unexpected exception in a worker process: a bug."""
+
+
+class _Output(Exception):
+    """The output of a worker with its traceback: the cause of the exception in this process, so that it is shown."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
 
 
 def in_parallel(
@@ -108,8 +115,7 @@ def _raise_failure(name: str, code: int, log: IO[bytes]) -> None:
         error = RunError(f"{name}: {last}")
     else:
         error = WorkerCrash(f"{name}: {last or f'its process ended with code {code}'}")
-    error.add_note(f"Output of {name}:\n{output}")
-    raise error
+    raise error from _Output(output)
 
 
 @contextmanager
