@@ -8,8 +8,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.text import Text
 
 from cognn.cli.main import COMMANDS, main
+from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset
 from tests.toy_runs import make_dataset
 
@@ -194,6 +196,27 @@ def test_help_version_list_and_info(capsys) -> None:
     assert re.search(r"cognn \d+\.\d+\.\d+", shown)
     for name in ("roman-empire", "peptides-func", "reddit-multi-5k"):
         assert name[:8] in shown
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_list_of_datasets_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take the output for a terminal
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["data", "list"]) == 0
+    shown = Text.from_ansi(capsys.readouterr().out).plain.splitlines()
+    assert max(map(len, shown)) <= columns
+    assert "graph multilabel (average_precision)" in [line.strip() for line in shown]
+    for name, entry in ENTRIES.items():
+        at = next(i for i, line in enumerate(shown) if line.split()[:1] == [name])
+        lines = " ".join(" ".join(shown[at : at + 80 // columns + 1]).split())  # two lines each, or one
+        assert entry.description in lines
+
+
+def test_a_pipe_gets_one_line_for_every_dataset(capsys) -> None:
+    assert main(["data", "list"]) == 0
+    rows = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert rows.keys() == ENTRIES.keys()
+    assert rows["peptides-func"].split()[:3] == ["graph", "multilabel", "average_precision"]
 
 
 def test_data_info_sets_what_was_published_beside_what_is_measured(capsys, monkeypatch) -> None:
