@@ -198,6 +198,30 @@ def test_help_version_list_and_info(capsys) -> None:
         assert name[:8] in shown
 
 
+@pytest.mark.parametrize(
+    "words",
+    [[n, *more] for n, c in COMMANDS.items() for more in ([[x] for x in c.options] if n == "data" else [[]])],
+)
+def test_help_of_a_command(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: cognn {' '.join(words)} [-h]")
+    assert max(map(len, shown.splitlines()[3:])) <= 80
+    assert not re.search(r"None|\(default: (''\s*)?\)", shown)
+    if words in (["train"], ["tune"], ["data", "check"], ["data", "build"]):
+        assert "--directed | --undirected" in shown
+        assert re.search(r"--data-seed INT +Seed of generated datasets", shown)
+
+
+def test_help_shows_the_defaults_of_a_recipe(tmp_path: Path, capsys) -> None:
+    (tmp_path / "recipe.toml").write_text("[train]\nepochs = 77\n")
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "recipe.toml", "--help"])
+    assert re.search(r"--epochs INT .*\(default: 77\)", capsys.readouterr().out)
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_list_of_datasets_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take the output for a terminal

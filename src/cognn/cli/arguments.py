@@ -4,9 +4,10 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple, Union
+from typing import Annotated, Any, NamedTuple, Union, cast, get_args
 
 import tyro
 
@@ -37,6 +38,8 @@ def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> An
         elif word == "--directed" and words[i + 1 : i + 2] not in (["True"], ["False"]):
             words[i : i + 1] = ["--directed", "True"]
     options = {} if default is None else {"default": default}
+    if {"-h", "--help"}.intersection(words):
+        kind, options = _for_help(kind, default), {}
     errors = io.StringIO()
     try:
         with redirect_stderr(errors):
@@ -45,6 +48,27 @@ def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> An
         if not stop.code:
             raise
         raise ConfigError(_one_line(errors.getvalue(), prog)) from None
+
+
+def _for_help(kind: Any, default: Any = None) -> Any:
+    """The dataclass with an easier help page: no `{None}|` and no `(default: '')`, which the help text explains."""
+    types, values = dict[str, Any](), dict[str, Any]()
+    for option in fields(kind):
+        name, hint, make = option.name, option.type, cast(Any, option.default_factory)
+        if default is not None:
+            values[name] = getattr(default, name)
+        if is_dataclass(hint):
+            types[name] = _for_help(hint, values.get(name) or make())
+            values[name] = field(default_factory=types[name])
+        else:
+            parts = [getattr(part, "__name__", "") for part in get_args(hint)]
+            metavar = "| --undirected" if "bool" in parts else parts[0].upper() if "NoneType" in parts else None
+            types[name] = Annotated[hint, tyro.conf.arg(metavar=metavar, help_behavior_hint=_default_hint)]
+    return dataclass(type(kind.__name__, (kind,), values | {"__doc__": kind.__doc__, "__annotations__": types}))
+
+
+def _default_hint(value: str) -> str:
+    return "" if value in ("", "''", "None") else f"(default: {value})"
 
 
 def value_of(arguments: list[str], flag: str) -> str:
@@ -82,9 +106,9 @@ def completion(shell: str, prog: str, commands: Mapping[str, Command]) -> str:
     """The script that completes the commands and their options in bash, zsh or fish."""
 
     def union(commands: Mapping[str, Command]) -> Any:
-        kinds = {n: union(c.options) if isinstance(c.options, dict) else c.options for n, c in commands.items()}
-        tagged = [Annotated[kind, tyro.conf.subcommand(name)] for name, kind in kinds.items()]
-        return Union[tuple(tagged)]  # noqa: UP007
+        kinds = (union(c.options) if isinstance(c.options, dict) else _for_help(c.options) for c in commands.values())
+        named = zip(commands, kinds, strict=True)
+        return Union[tuple(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in named)]  # noqa: UP007
 
     printed = io.StringIO()
     words = ["--tyro-write-completion", shell, "-"]

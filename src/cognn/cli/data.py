@@ -35,7 +35,7 @@ class Check:
 
 @dataclass
 class Build:
-    """Write a graph as a store on disk within a memory limit; `cognn predict RUN STORE` scores it."""
+    """Write a graph as a store on disk, for `cognn predict RUN STORE`."""
 
     nodes: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NODES")] = ""
     """Node table, .npy of features (N, F), or folder with both tables; also a known dataset, .npz or .graphml."""
@@ -85,7 +85,7 @@ def info(arguments: list[str]) -> int:
 
 def check(arguments: list[str]) -> int:
     """Run ``cognn data check FILES``."""
-    options = parse(Check, arguments, "cognn data check", Check(""))
+    options = parse(Check, arguments, "cognn data check")
     options.data.dataset = options.path
     # These import torch, and `cognn --help` must not.
     from cognn.data.load import check_options

@@ -11,7 +11,7 @@ from cognn.cli.arguments import parse
 
 @dataclass
 class Evaluate:
-    """Score the models of a finished run on the train, validation and test items of their splits."""
+    """Score the models of a finished run on its train, validation and test items."""
 
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""

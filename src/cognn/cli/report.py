@@ -11,12 +11,12 @@ from cognn.cli.arguments import parse
 
 @dataclass
 class Report:
-    """Write one HTML file that shows what the nodes of a finished run decided; it opens offline."""
+    """Write an HTML page that shows what the nodes of a finished run decided."""
 
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
     out: Path | None = None
-    """HTML file to write; by default report.html in the folder of the run."""
+    """HTML file to write, which opens offline; by default report.html in the folder of the run."""
     split: int | None = None
     """Split whose model is shown; by default the one with the best validation score."""
     samples: int = 16
