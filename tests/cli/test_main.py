@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 from rich.text import Text
 
 from cognn.cli.main import COMMANDS, main
+from cognn.config.options import TrainConfig
 from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset
 from tests.toy_runs import make_dataset
@@ -124,7 +126,7 @@ def test_a_dataset_that_is_named_by_option_wins_over_the_recipe(tmp_path: Path, 
     assert "'coraa' is not known" in capsys.readouterr().err
 
 
-def test_what_takes_long_is_told_unless_quiet(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_what_takes_long_is_logged_unless_quiet(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     log = logging.getLogger("cognn.data.somewhere")
 
     def command(_: list[str]) -> int:
@@ -180,9 +182,18 @@ def test_a_new_graph_needs_nothing_of_the_old_one(tmp_path: Path) -> None:
     assert pl.read_csv("predictions.csv").height == 40
 
 
-def test_debug_shows_where(capsys) -> None:
+def test_debug_shows_the_traceback(capsys) -> None:
     assert main(["train", "coraa", "--debug"]) == 2
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_help_and_completion_do_not_import_torch() -> None:
+    for words in (["--help"], ["--print-completion", "bash"], ["train", "--help"], ["trian"]):
+        code = (
+            f"import sys; from cognn.cli.main import main\ntry: main({words})\nfinally: print('torch' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout.endswith("False\n")
 
 
 def test_help_version_list_and_info(capsys) -> None:
@@ -220,6 +231,7 @@ def test_help_shows_the_defaults_of_a_recipe(tmp_path: Path, capsys) -> None:
     with pytest.raises(SystemExit):
         main(["train", "--recipe", "recipe.toml", "--help"])
     assert re.search(r"--epochs INT .*\(default: 77\)", capsys.readouterr().out)
+    assert {option.name: option.type for option in fields(TrainConfig)}["epochs"] is int  # the class is left alone
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -274,13 +286,13 @@ def test_data_check_reports_and_refuses(tmp_path, capsys) -> None:
 def test_a_reader_who_leaves_early_is_no_error(words) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with os.fdopen(writer, "w") as nobody:
-        process = subprocess.run([sys.executable, "-m", "cognn", *words], stdout=nobody, stderr=subprocess.PIPE)
+    with os.fdopen(writer, "w") as closed:
+        process = subprocess.run([sys.executable, "-m", "cognn", *words], stdout=closed, stderr=subprocess.PIPE)
     assert process.returncode == 128 + signal.SIGPIPE
     assert process.stderr == b""
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path) -> None:
+def test_ctrl_c_says_how_to_resume(tmp_path) -> None:
     import time
 
     words = [

@@ -1,4 +1,4 @@
-"""Processes side by side: they end with their parent, however it ends, and tell why they failed."""
+"""Worker processes end with their parent, however it ends, and report why they failed."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
 
 
-def test_all_run_and_a_failure_is_told(tmp_path: Path) -> None:
+def test_all_run_and_a_failure_is_reported(tmp_path: Path) -> None:
     names, looks = ["a", "b", "c"], list[int]()
     handler = signal.getsignal(signal.SIGTERM)
     in_parallel("worker", {name: ("ends", str(tmp_path / name)) for name in names}, 2, lambda: looks.append(1))
@@ -79,7 +79,7 @@ def test_they_do_not_outlive_their_parent(how: int, tmp_path: Path) -> None:
             os.kill(child, 0)
         except ProcessLookupError:
             break
-        if Path(f"/proc/{child}/stat").read_text().split()[2] == "Z":  # dead, and nobody has asked
+        if Path(f"/proc/{child}/stat").read_text().split()[2] == "Z":  # dead, but not waited for
             break
         time.sleep(0.05)
     else:

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, Union, cast, get_args
@@ -52,19 +52,19 @@ def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> An
 
 def _for_help(kind: Any, default: Any = None) -> Any:
     """The dataclass with an easier help page: no `{None}|` and no `(default: '')`, which the help text explains."""
-    types, values = dict[str, Any](), dict[str, Any]()
+    options: list[Any] = []
     for option in fields(kind):
-        name, hint, make = option.name, option.type, cast(Any, option.default_factory)
-        if default is not None:
-            values[name] = getattr(default, name)
+        name, hint = option.name, cast(Any, option.type)
         if is_dataclass(hint):
-            types[name] = _for_help(hint, values.get(name) or make())
-            values[name] = field(default_factory=types[name])
+            value = cast(Any, option.default_factory)() if default is None else getattr(default, name)
+            hint = _for_help(hint, value)
+            options.append((name, hint, field(default_factory=hint)))
         else:
             parts = [getattr(part, "__name__", "") for part in get_args(hint)]
-            metavar = "| --undirected" if "bool" in parts else parts[0].upper() if "NoneType" in parts else None
-            types[name] = Annotated[hint, tyro.conf.arg(metavar=metavar, help_behavior_hint=_default_hint)]
-    return dataclass(type(kind.__name__, (kind,), values | {"__doc__": kind.__doc__, "__annotations__": types}))
+            metavar = "| --undirected" if name == "directed" else parts[0].upper() if "NoneType" in parts else None
+            hint = Annotated[hint, tyro.conf.arg(metavar=metavar, help_behavior_hint=_default_hint)]
+            options.append((name, hint) if default is None else (name, hint, getattr(default, name)))
+    return make_dataclass(kind.__name__, options, bases=(kind,), namespace={"__doc__": kind.__doc__})
 
 
 def _default_hint(value: str) -> str:
