@@ -31,7 +31,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Files(NamedTuple):
-    """Tables on disk, the options that name them, and what is to be predicted."""
+    """Tables on disk, the options that name them, and the columns to predict."""
 
     words: list[str]
     items: pl.DataFrame
@@ -275,7 +275,7 @@ def test_python_and_the_command_line_train_the_same_bits() -> None:
 
 
 def test_as_a_program() -> None:
-    """The one test that pays for a process of its own: exit code, standard output and standard error."""
+    """Exit code, standard output and standard error of a real process."""
     files = node_tables("binary")
     command = [sys.executable, "-m", "cognn"]
     done = subprocess.run([*command, "train", *files.words, *SMALL, "--out", "run"], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""``python -m cognn``: the command line, for starters of processes such as torchrun that want a module."""
+"""``python -m cognn``: the command line, for launchers such as torchrun that start a module."""
 
 import sys
 

@@ -1,8 +1,11 @@
-"""What can go wrong through no fault of cognn, each told to the user in one line.
+"""Errors that are not bugs in cognn: the command line prints their message as one line and exits with code 2.
 
-The command line prints the message of an :class:`CognnError` and exits with code 2.  Any other exception is a bug.
-This file imports nothing.
+Any other exception is a bug, unless :func:`explain` knows it as a limit of the machine.  This file imports nothing of
+cognn.
 """
+
+import errno
+from textwrap import shorten
 
 
 class CognnError(Exception):
@@ -31,3 +34,29 @@ class Lost(RunError):
 
 class Interrupted(Exception):
     """The user asked to stop; the state is saved."""
+
+
+def explain(error: BaseException) -> str | None:
+    """The message of an error that is not a bug, as one line; None for a bug.
+
+    A full disk, a missing permission and too little memory are not bugs either.
+    """
+    if isinstance(error, CognnError):
+        return " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, OSError) and error.errno in _MACHINE:
+        return f"{error.filename or 'file'}: {error.strerror}"
+    names = {kind.__name__ for kind in type(error).__mro__}  # torch's OutOfMemoryError by name: torch is not imported
+    if names & {"MemoryError", "OutOfMemoryError"} or "can't allocate memory" in str(error):
+        return f"out of memory; use smaller mini-batches or fewer processes ({one_line(error)})"
+    return None
+
+
+def one_line(error: BaseException) -> str:
+    """Name and message of an exception, cut to one line."""
+    return shorten(f"{type(error).__name__}: {error}".rstrip(": "), 300)
+
+
+_MACHINE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG),
+}

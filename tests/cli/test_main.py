@@ -4,12 +4,16 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.text import Text
 
 from cognn.cli.main import COMMANDS, main
+from cognn.config.options import TrainConfig
+from cognn.data.catalogue import ENTRIES
 from cognn.data.dataset import Dataset
 from tests.toy_runs import make_dataset
 
@@ -54,6 +58,10 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
     ("words", "message"),
     [
         (["fly"], "unknown command 'fly'; known are train"),
+        (["trian"], "unknown command 'trian'; did you mean train?"),
+        (["--trian"], "unknown command '--trian'; did you mean train?"),
+        (["train", "nosuch"], "dataset 'nosuch' is not known; `cognn data list` shows all names"),
+        (["train", "cycles", "--bogus"], "Unrecognized options: --bogus; `cognn train --help` lists the options"),
         (["train"], "dataset: missing; give a name"),
         (["train", "coraa"], "did you mean cora"),
         (["train", "cycles", "--epochs", "0"], "epochs: expected 1 or more, got 0"),
@@ -79,9 +87,9 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["train", "cora", "--gamma", "0.9"], "gamma: is for schedule=step, got 0.9; the schedule is constant"),
         (["train", "x.npz", "--target", "y", "--directed"], "target: means nothing for an .npz"),
         (["train", "nodes.csv", "--edges", "e.csv", "--encoding", "laplacian"], "encoding: means nothing for tables"),
-        (["train", "--resume", "run", "--epochs", "5"], "epochs: what is resumed goes on with its own options"),
-        (["train", "cycles", "--resume", "run"], "dataset: what is resumed goes on with its own options"),
-        (["tune", "--resume", "study", "--lr", "0.1"], "lr: what is resumed goes on with its own options"),
+        (["train", "--resume", "run", "--epochs", "5"], "epochs: a resumed run or study keeps its own options"),
+        (["train", "cycles", "--resume", "run"], "dataset: a resumed run or study keeps its own options"),
+        (["tune", "--resume", "study", "--lr", "0.1"], "lr: a resumed run or study keeps its own options"),
         (["train", "cycles", "--encoding", "laplacian"], "encoding: 'laplacian' is for peptides-func"),
         (["train", "--recipe", "none.toml"], "none.toml: no such recipe; give a TOML file, or the name of one in"),
         (
@@ -93,6 +101,7 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
         (["predict", "nowhere"], "nowhere: not a run"),
         (["predict", "nowhere", "--out", "x.txt"], "x.txt: expected a name that ends in .csv or .parquet"),
         (["data"], "data: expected list, info, check or build, got nothing"),
+        (["data", "chekc"], "data: expected list, info, check or build, got 'chekc'; did you mean check?"),
         (["data", "info", "atlantis"], "atlantis"),
     ],
 )
@@ -117,7 +126,7 @@ def test_a_dataset_that_is_named_by_option_wins_over_the_recipe(tmp_path: Path, 
     assert "'coraa' is not known" in capsys.readouterr().err
 
 
-def test_what_takes_long_is_told_unless_quiet(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_what_takes_long_is_logged_unless_quiet(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     log = logging.getLogger("cognn.data.somewhere")
 
     def command(_: list[str]) -> int:
@@ -125,7 +134,7 @@ def test_what_takes_long_is_told_unless_quiet(monkeypatch: pytest.MonkeyPatch, c
         log.warning("one of them is damaged")
         return 0
 
-    monkeypatch.setitem(COMMANDS, "train", command)
+    monkeypatch.setitem(COMMANDS, "train", COMMANDS["train"]._replace(run=command))
     assert main(["train"]) == 0
     assert capsys.readouterr().err == "cognn: turning 7 files into graphs\ncognn: one of them is damaged\n"
     assert main(["train", "--quiet"]) == 0
@@ -173,9 +182,18 @@ def test_a_new_graph_needs_nothing_of_the_old_one(tmp_path: Path) -> None:
     assert pl.read_csv("predictions.csv").height == 40
 
 
-def test_debug_shows_where(capsys) -> None:
+def test_debug_shows_the_traceback(capsys) -> None:
     assert main(["train", "coraa", "--debug"]) == 2
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_help_and_completion_do_not_import_torch() -> None:
+    for words in (["--help"], ["--print-completion", "bash"], ["train", "--help"], ["trian"]):
+        code = (
+            f"import sys; from cognn.cli.main import main\ntry: main({words})\nfinally: print('torch' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout.endswith("False\n")
 
 
 def test_help_version_list_and_info(capsys) -> None:
@@ -189,6 +207,52 @@ def test_help_version_list_and_info(capsys) -> None:
     assert re.search(r"cognn \d+\.\d+\.\d+", shown)
     for name in ("roman-empire", "peptides-func", "reddit-multi-5k"):
         assert name[:8] in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[n, *more] for n, c in COMMANDS.items() for more in ([[x] for x in c.options] if n == "data" else [[]])],
+)
+def test_help_of_a_command(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: cognn {' '.join(words)} [-h]")
+    assert max(map(len, shown.splitlines()[3:])) <= 80
+    assert not re.search(r"None|\(default: (''\s*)?\)", shown)
+    if words in (["train"], ["tune"], ["data", "check"], ["data", "build"]):
+        assert "--directed | --undirected" in shown
+        assert re.search(r"--data-seed INT +Seed of generated datasets", shown)
+
+
+def test_help_shows_the_defaults_of_a_recipe(tmp_path: Path, capsys) -> None:
+    (tmp_path / "recipe.toml").write_text("[train]\nepochs = 77\n")
+    with pytest.raises(SystemExit):
+        main(["train", "--recipe", "recipe.toml", "--help"])
+    assert re.search(r"--epochs INT .*\(default: 77\)", capsys.readouterr().out)
+    assert {option.name: option.type for option in fields(TrainConfig)}["epochs"] is int  # the class is left alone
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_list_of_datasets_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take the output for a terminal
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["data", "list"]) == 0
+    shown = Text.from_ansi(capsys.readouterr().out).plain.splitlines()
+    assert max(map(len, shown)) <= columns
+    assert "graph multilabel (average_precision)" in [line.strip() for line in shown]
+    for name, entry in ENTRIES.items():
+        at = next(i for i, line in enumerate(shown) if line.split()[:1] == [name])
+        lines = " ".join(" ".join(shown[at : at + 80 // columns + 1]).split())  # two lines each, or one
+        assert entry.description in lines
+
+
+def test_a_pipe_gets_one_line_for_every_dataset(capsys) -> None:
+    assert main(["data", "list"]) == 0
+    rows = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert rows.keys() == ENTRIES.keys()
+    assert rows["peptides-func"].split()[:3] == ["graph", "multilabel", "average_precision"]
 
 
 def test_data_info_sets_what_was_published_beside_what_is_measured(capsys, monkeypatch) -> None:
@@ -222,13 +286,13 @@ def test_data_check_reports_and_refuses(tmp_path, capsys) -> None:
 def test_a_reader_who_leaves_early_is_no_error(words) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with os.fdopen(writer, "w") as nobody:
-        process = subprocess.run([sys.executable, "-m", "cognn", *words], stdout=nobody, stderr=subprocess.PIPE)
+    with os.fdopen(writer, "w") as closed:
+        process = subprocess.run([sys.executable, "-m", "cognn", *words], stdout=closed, stderr=subprocess.PIPE)
     assert process.returncode == 128 + signal.SIGPIPE
     assert process.stderr == b""
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path) -> None:
+def test_ctrl_c_says_how_to_resume(tmp_path) -> None:
     import time
 
     words = [
@@ -259,5 +323,5 @@ def test_ctrl_c_says_how_to_go_on(tmp_path) -> None:
     process.send_signal(signal.SIGINT)
     _, shown = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopped; go on with: cognn train --resume run" in shown
+    assert "stopped; resume with: cognn train --resume run" in shown
     assert (tmp_path / "run/split-0/last/state.safetensors").exists()

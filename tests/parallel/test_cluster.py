@@ -135,7 +135,7 @@ def test_a_rank_that_dies_ends_the_others_and_the_run_goes_on(file: Path, tmp_pa
             task.send_signal(signal.SIGTERM)
         told = [task.communicate(timeout=60)[1] for task in tasks]
         assert [task.returncode for task in tasks] == [130, 130]
-        assert ["go on with: cognn train --resume" in text for text in told] == [True, False]
+        assert ["resume with: cognn train --resume" in text for text in told] == [True, False]
     finally:
         for task in tasks:
             task.kill()

@@ -1,4 +1,4 @@
-"""Processes side by side: they end with their parent, however it ends, and tell why they failed."""
+"""Worker processes end with their parent, however it ends, and report why they failed."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cognn.errors import Interrupted, RunError
-from cognn.parallel.workers import in_parallel
+from cognn.parallel.workers import WorkerCrash, in_parallel
 
 WORKER = """
 import sys, time
@@ -22,6 +22,10 @@ def work(kind, path):
     Path(path).write_text("here")
     if kind == "fails":
         raise RunError("the graph is\\n on fire")
+    if kind == "crashes":
+        [][7]
+    if kind == "exits":
+        sys.exit(3)
     if kind == "stops":
         raise Interrupted
     if kind == "waits":
@@ -39,10 +43,10 @@ in_parallel("worker", {"a": ("waits", sys.argv[1])}, 1)
 @pytest.fixture(autouse=True)
 def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "worker.py").write_text(WORKER)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
 
 
-def test_all_run_and_a_failure_is_told(tmp_path: Path) -> None:
+def test_all_run_and_a_failure_is_reported(tmp_path: Path) -> None:
     names, looks = ["a", "b", "c"], list[int]()
     handler = signal.getsignal(signal.SIGTERM)
     in_parallel("worker", {name: ("ends", str(tmp_path / name)) for name in names}, 2, lambda: looks.append(1))
@@ -50,6 +54,11 @@ def test_all_run_and_a_failure_is_told(tmp_path: Path) -> None:
     assert looks
     with pytest.raises(RunError, match=r"^b: the graph is on fire$"):
         in_parallel("worker", {"b": ("fails", str(tmp_path / "b")), "c": ("waits", str(tmp_path / "c"))}, 2)
+    with pytest.raises(WorkerCrash, match=r"^b: IndexError: list index out of range$") as crash:
+        in_parallel("worker", {"b": ("crashes", str(tmp_path / "b"))}, 1)
+    assert "Traceback" in str(crash.value.__cause__)
+    with pytest.raises(WorkerCrash, match=r"^b: its process ended with code 3$"):
+        in_parallel("worker", {"b": ("exits", str(tmp_path / "b"))}, 1)
     with pytest.raises(Interrupted):
         in_parallel("worker", {"a": ("stops", str(tmp_path / "a"))}, 1)
     assert signal.getsignal(signal.SIGTERM) is handler
@@ -70,7 +79,7 @@ def test_they_do_not_outlive_their_parent(how: int, tmp_path: Path) -> None:
             os.kill(child, 0)
         except ProcessLookupError:
             break
-        if Path(f"/proc/{child}/stat").read_text().split()[2] == "Z":  # dead, and nobody has asked
+        if Path(f"/proc/{child}/stat").read_text().split()[2] == "Z":  # dead, but not waited for
             break
         time.sleep(0.05)
     else:

@@ -74,11 +74,21 @@ def show_markdown(text: str) -> None:
 
 
 def show_catalogue() -> None:
-    """All known datasets."""
-    table = Table(Column("name", no_wrap=True), "task", Column("metric", overflow="fold"), "from", "what it is")
-    for name, entry in ENTRIES.items():
-        table.add_row(name, f"{entry.level} {entry.kind}", entry.metric, origin(entry), entry.description)
-    Console().print(table)
+    """Print the known datasets by task; in a pipe, one line each."""
+    console = Console()
+    wide = max(map(len, ENTRIES))
+    rows = [(e.name, f"{e.level} {e.kind}", e.metric, origin(e), e.description) for e in ENTRIES.values()]
+    if not console.is_terminal:
+        for name, task, metric, source, description in rows:
+            print(f"{name:<{wide}}  {task:<16}  {metric:<17}  {source:<9}  {description}")
+        return
+    for task, metric in dict.fromkeys(row[1:3] for row in rows):
+        table = Table(Column(width=wide), Column(width=9), Column(), box=None, show_header=False, title_justify="left")
+        table.title = Text(f"\n{task} ({metric})", "bold")
+        for name, *same, source, description in rows:
+            if same == [task, metric]:
+                table.add_row(name, source, description)
+        console.print(table)
 
 
 def show_facts(name: str) -> None:

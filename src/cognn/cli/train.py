@@ -1,0 +1,82 @@
+"""``cognn train``: train on a dataset, or resume a run."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from cognn.cli.arguments import parse, refuse_changes, value_of
+from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.toml import load
+from cognn.config.tune_options import given
+from cognn.errors import ConfigError, Interrupted
+
+
+@dataclass
+class Train:
+    """Train on a dataset, or resume a run that was stopped."""
+
+    dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATASET]")] = ""
+    """Name of a dataset (`cognn data list`), or path of your own files."""
+    recipe: Path | None = None
+    """TOML file of options, or name of a recipe that comes with cognn; options on the command line override it."""
+    out: Path | None = None
+    """Folder of the run; by default runs/DATASET-MODEL."""
+    resume: Path | None = None
+    """Resume the run in this folder."""
+    jobs: int = 1
+    """Number of splits to train in parallel; they share the cores."""
+    tensorboard: bool = False
+    """Also write the curves of every split to RUN/tensorboard."""
+    quiet: bool = False
+    """Print only the result."""
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def train(arguments: list[str]) -> int:
+    """Run ``cognn train``."""
+    default = Train()
+    recipe = value_of(arguments, "--recipe")
+    if recipe:  # its values become the defaults that the other options override
+        config = load(recipe)
+        default = Train(dataset=config.data.dataset, data=config.data, model=config.model, train=config.train)
+    options = parse(Train, arguments, "cognn train", default)
+    if options.resume is not None:
+        refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
+    # These import torch, and `cognn --help` must not.
+    from cognn.data.load import load_data
+    from cognn.parallel.cluster import leads
+    from cognn.report.progress import training_progress
+    from cognn.report.terminal import show_summary
+    from cognn.run import train as run
+
+    if options.jobs < 1:
+        raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
+    folder, dataset = options.resume, None
+    if folder is None:
+        if "dataset" not in given(arguments):
+            options.data.dataset = options.dataset or options.data.dataset
+        elif options.dataset not in (default.dataset, options.data.dataset):
+            raise ConfigError(
+                f"dataset: both {options.dataset!r} and {options.data.dataset!r} are given; leave one out"
+            )
+        config = Config(options.data, options.model, options.train)
+        config.check()
+        dataset = load_data(config.data)
+        folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
+        run.begin(config, folder, dataset)
+    try:
+        with training_progress(run.run_config(folder), options.quiet or not leads()) as report:
+            summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
+    except Interrupted:
+        if leads():
+            jobs = f" --jobs {options.jobs}" if options.jobs > 1 else ""
+            print(f"stopped; resume with: cognn train --resume {folder}{jobs}", file=sys.stderr)
+        return 130
+    if leads():
+        show_summary(summary, folder)
+    return 0
