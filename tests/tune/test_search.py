@@ -55,8 +55,8 @@ def test_study_makes_a_recipe_that_trains_and_goes_on(tmp_path: Path) -> None:
     assert recipe.train.lr == best["options"]["lr"]
     assert recipe.model.hidden_channels == best["options"]["hidden_channels"]
     assert (recipe.model.env, recipe.data.splits, recipe.train.epochs) == ("sum", "", 8)
-    run.begin(recipe, tmp_path / "run", dataset)
-    assert run.train(tmp_path / "run", dataset=dataset)["splits"][0]["val"] == best["val"]
+    run.create_run(recipe, tmp_path / "run", dataset)
+    assert run.train_run(tmp_path / "run", dataset=dataset)["splits"][0]["val"] == best["val"]
 
     assert tune(options(tmp_path / "study"), lines.append, dataset) == result
     assert len(lines) == 4

@@ -148,7 +148,7 @@ def train(arguments: list[str]) -> int:
         _refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
     from cognn.data.load import load_data
     from cognn.errors import Interrupted
-    from cognn.parallel.cluster import leads
+    from cognn.parallel.cluster import is_rank_zero
     from cognn.report.terminal import show_summary, watching
     from cognn.run import train as run
 
@@ -166,16 +166,16 @@ def train(arguments: list[str]) -> int:
         config.check()
         dataset = load_data(config.data)
         folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
-        run.begin(config, folder, dataset)
+        run.create_run(config, folder, dataset)
     try:
-        with watching(run.run_config(folder), options.quiet or not leads()) as report:
-            summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
+        with watching(run.run_config(folder), options.quiet or not is_rank_zero()) as report:
+            summary = run.train_run(folder, options.jobs, report, dataset, options.tensorboard)
     except Interrupted:
-        if leads():
+        if is_rank_zero():
             jobs = f" --jobs {options.jobs}" if options.jobs > 1 else ""
             print(f"stopped; go on with: cognn train --resume {folder}{jobs}", file=sys.stderr)
         return 130
-    if leads():
+    if is_rank_zero():
         show_summary(summary, folder)
     return 0
 

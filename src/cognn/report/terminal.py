@@ -19,14 +19,14 @@ from cognn.config.options import Config, DataConfig
 from cognn.data.catalogue import ENTRIES
 from cognn.data.check.statistics import compare, measure
 from cognn.data.registry import load, origin
-from cognn.run.log_tail import Report
+from cognn.run.log_tail import RunCallback
 from cognn.train.loop import Epoch
 
 PLAIN_SECONDS = 5.0  # between two lines of a log that nobody watches live
 
 
 @contextmanager
-def watching(config: Config, quiet: bool) -> Iterator[Report | None]:
+def watching(config: Config, quiet: bool) -> Iterator[RunCallback | None]:
     """Somewhere to report to: a live bar per split, or a line every few seconds."""
     if quiet:
         yield None
@@ -38,7 +38,7 @@ def watching(config: Config, quiet: bool) -> Iterator[Report | None]:
 
 
 @contextmanager
-def _bars(config: Config) -> Iterator[Report]:
+def _bars(config: Config) -> Iterator[RunCallback]:
     columns = TextColumn("split {task.fields[split]}"), BarColumn(), TextColumn("{task.completed}/{task.total}")
     with Progress(*columns, TimeRemainingColumn(), TextColumn("{task.fields[text]}")) as progress:
         tasks: dict[int, TaskID] = {}
@@ -51,7 +51,7 @@ def _bars(config: Config) -> Iterator[Report]:
         yield report
 
 
-def _lines(config: Config) -> Report:
+def _lines(config: Config) -> RunCallback:
     last: dict[int, float] = {}
 
     def report(split: int, line: Epoch, best: float, best_epoch: int) -> None:

@@ -19,8 +19,8 @@ from cognn.experiments.statistics.paired import added
 from cognn.experiments.statistics.verdict import Published
 from cognn.files.atomic import write
 from cognn.run.fit import Fitted, open_run
-from cognn.run.log_tail import Report
-from cognn.run.train import begin, parse_numbers, run_config, train
+from cognn.run.log_tail import RunCallback
+from cognn.run.train import create_run, parse_numbers, run_config, train_run
 from cognn.train.provenance import origin
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Lab:
     models: tuple[str, ...] = ()
     splits: str = ""
     seeds: str = ""
-    watching: Callable[[Config], AbstractContextManager[Report | None]] | None = None
+    watching: Callable[[Config], AbstractContextManager[RunCallback | None]] | None = None
     say: Callable[[str], None] = lambda _: None
     facts: dict[str, Any] = field(default_factory=dict)
     """What an experiment finds beside its runs, by name: into the record as ``facts``."""
@@ -149,10 +149,10 @@ class Lab:
             self._begin(config, folder)
             dataset = self._load(config.data)
             if self.watching is None:
-                summary = train(folder, self.jobs, dataset=dataset)
+                summary = train_run(folder, self.jobs, dataset=dataset)
             else:
                 with self.watching(config) as report:
-                    summary = train(folder, self.jobs, report, dataset)
+                    summary = train_run(folder, self.jobs, report, dataset)
             found += [self._entry(cell, config, result) for result in summary["splits"]]
             self._enter(cell, config, found)
         return found
@@ -204,7 +204,7 @@ class Lab:
         if not (folder / "config.toml").exists():
             if any(folder.glob("split-*")):
                 raise RunError(f"{folder}: has lost its config.toml, so its recipe is not known; move it away")
-            begin(config, folder, self._load(config.data))
+            create_run(config, folder, self._load(config.data))
             return
         known = run_config(folder)
         if not _same(known, config):

@@ -20,7 +20,7 @@ from scipy import stats
 
 from cognn.config.options import DataConfig
 from cognn.data.load import load_data
-from cognn.data.sampling.batches import Batch, Batches
+from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.experiments.harness.lab import Lab, Plan
 from cognn.experiments.harness.record import Budget
 from cognn.nn.model import CoGNN
@@ -63,8 +63,8 @@ def run(lab: Lab) -> None:
 def whole(dataset: str) -> Batch:
     """What a pass is timed on: the graph of a node task, or a batch of graphs."""
     data = load_data(DataConfig(dataset=dataset))
-    if data.task.level == "graph":
-        return Batches(data).take(torch.arange(GRAPHS))
+    if not data.task.readout.one_graph:
+        return GraphCollator(data).collate(torch.arange(GRAPHS))
     return Batch(data.x, data.graphs[0], None, torch.arange(data.num_nodes))
 
 

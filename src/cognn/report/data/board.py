@@ -46,7 +46,7 @@ def board_of(dataset: Dataset) -> Board | None:
 
 def _is_game(dataset: Dataset) -> bool:
     """Whether nodes are mines or not, and show one thing each."""
-    if (dataset.task.level, dataset.task.kind) != ("node", "binary") or dataset.x.size(1) != NUM_FEATURES:
+    if not dataset.task.readout.per_node or dataset.task.kind != "binary" or dataset.x.size(1) != NUM_FEATURES:
         return False
     return bool(((dataset.x == 0).sum(1) == NUM_FEATURES - 1).all() and (dataset.x.sum(1) == 1).all())
 

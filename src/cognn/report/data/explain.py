@@ -89,14 +89,14 @@ class _Explained:
         self.report, self.item, dataset = report, item, report.dataset
         nodes, self.graph = (
             _ball(report.graph, item, report.trace.num_layers + 1)
-            if dataset.task.level == "node"
+            if dataset.task.readout.per_node
             else _one(report.graph, item)
         )
         self.nodes, self.x = nodes, dataset.x[nodes]
         columns = _columns(report.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
         self.actions = report.trace.actions[:, nodes]
-        self.local = int((nodes == item).nonzero()) if dataset.task.level == "node" else None
+        self.local = int((nodes == item).nonzero()) if dataset.task.readout.per_node else None
 
     def why(self) -> Why:
         before = self._run(self.actions[None])[0]

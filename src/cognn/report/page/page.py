@@ -51,7 +51,7 @@ def page(report: Collected, explain: list[int] | None = None) -> str:
         " base-uri 'none'; form-action 'none'"
     )
     dataset, task = report.dataset, report.dataset.task
-    by_node = task.level == "node"
+    by_node = task.readout.per_node
     title = f"{dataset.name}: {model_name(report.fitted.config.model)}"
     subtitle = f"run {report.name}, split {report.split}; {task.level} {task.kind}, {task.metric.replace('_', ' ')}"
     return _fill(
@@ -97,7 +97,7 @@ def _summary(report: Collected) -> str:
         "split" if len(splits) == 1 else "splits": str(len(splits)),
         "training time": f"{seconds:,.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h",
     }
-    if report.dataset.task.level == "graph":
+    if not report.dataset.task.readout.one_graph:
         facts["graphs"] = f"{report.dataset.num_items:,}"
     numbers = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for name, value in facts.items())
     head = "".join(f'<th scope="col">{name}</th>' for name in ("network", "train", "validation", "test", "splits"))

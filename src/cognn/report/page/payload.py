@@ -51,7 +51,7 @@ def payload(report: Collected, explain: list[int] | None = None) -> tuple[dict[s
         report: The run.
         explain: Items to explain; by default a few that are worth it.
     """
-    dataset, by_node = report.dataset, report.dataset.task.level == "node"
+    dataset, by_node = report.dataset, report.dataset.task.readout.per_node
     if by_node:
         chosen = affordable(report, interesting(report)) if explain is None else explain
         items = nodes = embedded(report, chosen or interesting(report))
