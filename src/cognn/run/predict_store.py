@@ -52,17 +52,18 @@ def write_store_predictions(
     acts = cooperative(model) is not None
     draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
     options = {"actions": config.actions, "keep": actions, "seed": seed, "precision": config.precision, **draws}
-    begun = {"model": identity(model), "store": store.identity, "options": options}
-    scratch = Scratch(out.with_name(f"{out.name}.work"), begun)
-    keep = actions and acts
+    job = {"model": identity(model), "store": store.identity, "options": options}
+    scratch = Scratch(out.with_name(f"{out.name}.work"), job)
+    keep_actions = actions and acts
     passes = []
     # If scores are means over draws, the actions are those of one additional pass, as for a graph in memory.
-    if not draws["score"] or keep:
-        passes.append(Pass(config.actions, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep))
+    if not draws["score"] or keep_actions:
+        passes.append(Pass(config.actions, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep_actions))
     for stream, (name, count) in enumerate(draws.items(), 1):
-        of: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
+        # The spread is that of predictions; scores are predictions of the mean output.
+        transform: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
         for draw in range(count):
-            sink = partial(_add, scratch, name, store.num_nodes, draw, of)
+            sink = partial(_add_draw, scratch, name, store.num_nodes, draw, transform)
             passes.append(Pass("sample", (seed, stream, draw), sink))
     with precision(config):
         infer(model, store, scratch, passes, memory, report)
@@ -76,7 +77,7 @@ def write_store_predictions(
         if draws["spread"]:
             squares = rows(f"spread-squares-{(draws['spread'] - 1) % 2}")
             spread = (squares / (draws["spread"] - 1)).sqrt()
-        codes = rows("actions").long().T if keep else None
+        codes = rows("actions").long().T if keep_actions else None
         prediction = Prediction(predictions(task.kind, value), spread, codes)
         return prediction_table(task.kind, names, store.ids(first, last), prediction)
 
@@ -109,7 +110,7 @@ def _columns(schema: Schema) -> dict[str, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON documents are equal, up to rounding of floats."""
+    """Whether two JSON values are equal up to rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -123,12 +124,12 @@ def _write(scratch: Scratch, name: str, num_nodes: int, first: int, last: int, o
     scratch.array(name, np.float32, (num_nodes, out.size(1)))[first:last] = out.numpy()
 
 
-def _add(
+def _add_draw(
     scratch: Scratch,
     name: str,
     num_nodes: int,
     draw: int,
-    of: Callable[[Tensor], Tensor],
+    transform: Callable[[Tensor], Tensor],
     first: int,
     last: int,
     out: Tensor,
@@ -137,7 +138,7 @@ def _add(
 
     They alternate between two arrays, so that a block that is computed again after a kill reads unchanged values.
     """
-    value, before = of(out), (draw + 1) % 2
+    value, before = transform(out), (draw + 1) % 2
     mean, squares = torch.zeros_like(value), torch.zeros_like(value)
     if draw:
         mean, squares = (

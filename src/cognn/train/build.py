@@ -20,7 +20,7 @@ def cooperative(model: nn.Module) -> CoGNN | None:
     return inner if isinstance(inner, CoGNN) and inner.action_network is not None else None
 
 
-def compute(model: nn.Module, config: TrainConfig) -> None:
+def set_execution(model: nn.Module, config: TrainConfig) -> None:
     """Compile the layers of a Co-GNN, or checkpoint its activations, as a config says."""
     inner = _inner(model)
     if isinstance(inner, CoGNN):

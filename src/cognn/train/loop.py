@@ -22,7 +22,7 @@ from cognn.files.tensors import save_tensors
 from cognn.parallel.devices import all_reduce_sum, broadcast, make_fabric, on_rank_zero, sum_gradients
 from cognn.train import metrics
 from cognn.train.batcher import Batcher, drop_edges, forward_all
-from cognn.train.build import build_model, compute, freeze_actions, num_parameters
+from cognn.train.build import build_model, freeze_actions, num_parameters, set_execution
 from cognn.train.checkpoint import TrainState, run_identity
 from cognn.train.provenance import origin
 from cognn.train.samplers import make_sampler
@@ -105,13 +105,13 @@ class _SplitTrainer:
 
         torch.manual_seed(self.seed)
         model = build_model(config.model, dataset)
-        compute(model, t)
+        set_execution(model, t)
         if t.freeze_actions:
             freeze_actions(model)
         kind = torch.optim.AdamW if t.optimizer == "adamw" else torch.optim.Adam
         fused = fabric.device.type == "cpu" and t.precision.endswith("true")  # one call instead of a dozen a parameter
         optimizer: Any = kind(model.parameters(), lr=t.lr, weight_decay=t.weight_decay, fused=fused)
-        self.wrapped, optimizer = fabric.setup(model, optimizer)
+        self.fabric_model, optimizer = fabric.setup(model, optimizer)
         if fabric.global_rank:  # equal initial weights, but other actions and dropout
             torch.manual_seed(self.seed + (fabric.global_rank << 32))
 
@@ -123,23 +123,21 @@ class _SplitTrainer:
             if not len(self.split[name]):
                 raise RunError(f"{dataset.name}: split {index} has no labelled {name} items; give it some")
         self.split = {name: part.to(fabric.device) for name, part in self.split.items()}
-        self.state = TrainState(getattr(self.wrapped, "module", self.wrapped), optimizer)
+        self.state = TrainState(model, optimizer)
 
     def train(self) -> dict[str, Any]:
         """Train until the last epoch, or until the validation score has not improved for ``patience`` epochs."""
         fabric, state = self.fabric, self.state
         state.restore(self.checkpoint, self.identity, fabric)
         self.began, saved = time.perf_counter() - state.seconds, time.perf_counter()
-        log_path = self.folder / "metrics.jsonl"
-        with (
-            _defer_signals() as stop_requested,
-            _open_log(log_path, state.log_bytes) if fabric.is_global_zero else nullcontext() as log,
-        ):
+        writes = fabric.is_global_zero
+        opened = _open_log(self.folder / "metrics.jsonl", state.log_bytes) if writes else nullcontext()
+        with _defer_signals() as stop_requested, opened as log:
             finished = self.finished()  # a resumed split may be
             while not finished:
                 lr = learning_rate(self.config, state.epoch)
                 loss = self.train_epoch(lr)
-                if fabric.is_global_zero and self.evaluation_due():
+                if writes and self.evaluation_due():
                     self.evaluate(loss, lr, log)
                 # Processes differ in scores, clocks and signals, so they agree on what to do.
                 stop = self.any_process(stop_requested())
@@ -157,7 +155,7 @@ class _SplitTrainer:
 
     def train_epoch(self, lr: float) -> float:
         """One pass over the training items; returns the mean loss over the items of all processes."""
-        fabric, config, model, optimizer = self.fabric, self.config, self.wrapped, self.state.optimizer
+        fabric, config, model, optimizer = self.fabric, self.config, self.fabric_model, self.state.optimizer
         model.train()
         for group in optimizer.param_groups:
             group["lr"] = lr
