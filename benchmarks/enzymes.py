@@ -28,7 +28,7 @@ from cognn import CoGNN, Graph
 from cognn.config.options import TrainConfig
 from cognn.data.dataset import Dataset, Task
 from cognn.data.published import tu
-from cognn.train.batcher import Items, outputs
+from cognn.train.batcher import Batcher, forward_all
 
 BATCH = 32
 SIZES = {"hidden_channels": 64, "num_layers": 4, "action_channels": 16, "action_layers": 2}
@@ -57,17 +57,17 @@ def ours(dataset: Dataset, scores: bool, compiled: bool) -> Callable[[], object]
     torch.manual_seed(0)
     model = CoGNN(dataset.x.size(1), out_channels=6, pool="mean", compile=compiled, **SIZES)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-    items, everything = Items(dataset, BATCH, torch.device("cpu")), torch.arange(dataset.num_items)
+    batcher, everything = Batcher(dataset, BATCH, torch.device("cpu")), torch.arange(dataset.num_items)
 
     def run() -> None:
         model.train()
-        for batch, rows, _ in items.training(everything):
+        for batch, rows, _ in batcher.train_batches(everything):
             optimizer.zero_grad()
             out = model(batch.x, batch.graph, batch.edge_attr)
-            F.cross_entropy(out[rows], items.y[batch.items[rows]]).backward()
+            F.cross_entropy(out[rows], batcher.y[batch.items[rows]]).backward()
             optimizer.step()
         if scores:
-            outputs(model, items, TrainConfig())
+            forward_all(model, batcher, TrainConfig())
 
     return run
 

@@ -72,7 +72,7 @@ def train_until_killed(folder: Path, dataset: Dataset, watched: Path, wait: floa
     child = os.fork()
     if child == 0:  # one thread only, so a fork is a fair copy of a fresh process
         try:
-            run.train(folder, dataset=dataset)
+            run.train_run(folder, dataset=dataset)
         finally:  # whatever happens, no second pytest goes on from here
             os._exit(0)
     while touched() == before and os.waitpid(child, os.WNOHANG)[0] == 0:

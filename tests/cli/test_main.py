@@ -46,7 +46,7 @@ def test_generated_dataset_resume_and_recipe(tmp_path, capsys) -> None:
     assert main(["train", "--resume", "run", "--quiet"]) == 0  # nothing left to do
     assert "cycles" in capsys.readouterr().out
     assert main(["train", "cycles", *SIZES, "--out", "run"]) == 2
-    assert "holds a run already; go on with --resume run" in capsys.readouterr().err
+    assert "holds a run already; resume it with --resume run" in capsys.readouterr().err
 
 
 def test_a_baseline_trains_by_the_same_command(capsys) -> None:

@@ -17,11 +17,11 @@ from cognn.config.options import Config, TrainConfig
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, RunError
 from cognn.files.tensors import load_tensors
-from cognn.parallel.cluster import launched, leads
-from cognn.parallel.devices import first, make_fabric
+from cognn.parallel.cluster import detect_launcher, is_rank_zero
+from cognn.parallel.devices import make_fabric, on_rank_zero
 from cognn.run import train as run
 from cognn.run.fit import make_config
-from tests.train.test_partitions import islands
+from tests.train.test_samplers import islands
 
 PLAIN = {"action": "none", "dropout": 0.0, "num_layers": 2, "hidden_channels": 8, "accelerator": "cpu", "splits": "0"}
 
@@ -62,8 +62,8 @@ def test_processes_learn_what_one_learns_from_the_same_partitions(file: Path, tm
         config, folder = options(file, partitions=5, partitions_per_batch=per_batch), tmp_path / str(devices)
         config.train.devices = devices
         dataset = load_data(config.data)
-        run.begin(config, folder, dataset)
-        run.train(folder)
+        run.create_run(config, folder, dataset)
+        run.train_run(folder)
         part = load_tensors(folder / "partitions-5.safetensors")[0]["part"].long()
         ends = part[dataset.graphs[0].edge_index]
         assert torch.equal(ends[0], ends[1]), "partitions are to be the islands"
@@ -126,7 +126,7 @@ def test_a_rank_that_dies_ends_the_others_and_the_run_goes_on(file: Path, tmp_pa
         _, told = tasks[0].communicate(timeout=30)
         assert tasks[0].returncode == 2
         assert "cognn: process 0 of 2: another one cannot be reached, and may have died (" in told
-        assert "go on with --resume" in told
+        assert "resume with --resume" in told
         reached = epoch(out)
         tasks[1].communicate()
         tasks = srun(["train", "--resume", str(out), "--quiet"])
@@ -149,45 +149,45 @@ def test_what_the_first_refuses_all_refuse() -> None:
     sent: list[tuple[object, object]] = []
     leader = SimpleNamespace(world_size=2, is_global_zero=True, broadcast=lambda told: sent.append(told) or told)
     with pytest.raises(RunError, match="holds a run already"):
-        first(leader, refuse)
-    assert first(leader, lambda: 7) == 7
+        on_rank_zero(leader, refuse)
+    assert on_rank_zero(leader, lambda: 7) == 7
     for told in sent:
         other = SimpleNamespace(world_size=2, is_global_zero=False, broadcast=lambda _, told=told: told)
         if told[1] is None:
-            assert first(other, refuse) == 7
+            assert on_rank_zero(other, refuse) == 7
         else:
             with pytest.raises(RunError, match="holds a run already"):
-                first(other, lambda: 7)
-    assert first(None, lambda: 5) == 5
+                on_rank_zero(other, lambda: 7)
+    assert on_rank_zero(None, lambda: 5) == 5
 
 
 def test_processes_know_who_started_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: Path) -> None:
-    assert launched() is None
-    assert leads()
+    assert detect_launcher() is None
+    assert is_rank_zero()
     for name, value in slurm(1, 1).items():
         monkeypatch.setenv(name, value)
-    found = launched()
+    found = detect_launcher()
     assert found is not None
     assert found[2:] == (2, 1, 1)
-    assert not leads()
+    assert not is_rank_zero()
     config = TrainConfig()
-    found.adopt(config)
+    found.set_devices(config)
     assert config.devices == 2
     with pytest.raises(ConfigError, match="devices: 3 are asked for, but srun has started 2 processes"):
-        found.adopt(TrainConfig(devices=3))
+        found.set_devices(TrainConfig(devices=3))
     assert make_fabric(TrainConfig(accelerator="cpu")).world_size == 1  # a worker of a search trains alone
     with pytest.raises(ConfigError, match="devices: a node task is one whole graph; share it out"):
-        run.begin(options(file), tmp_path / "whole", load_data(options(file).data))
+        run.create_run(options(file), tmp_path / "whole", load_data(options(file).data))
     (tmp_path / "config.toml").write_text(options(file).to_toml())
     with pytest.raises(ConfigError, match="devices: 1 are asked for, but srun has started 2 processes"):
-        run.train(tmp_path)
+        run.train_run(tmp_path)
     monkeypatch.setenv("SLURM_STEP_NUM_NODES", "3")
     with pytest.raises(ConfigError, match="srun has started 2 processes on 3 nodes; start as many on each"):
-        launched()
+        detect_launcher()
     monkeypatch.delenv("SLURM_STEP_NUM_TASKS")  # as in a batch script that does not use srun
-    assert launched() is None
+    assert detect_launcher() is None
     for name, value in {"TORCHELASTIC_RUN_ID": "1", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "RANK": "3"}.items():
         monkeypatch.setenv(name, value)
-    found = launched()
+    found = detect_launcher()
     assert found is not None
-    assert (found.by, found.processes, found.nodes, found.rank) == ("torchrun", 4, 2, 3)
+    assert (found.name, found.world_size, found.num_nodes, found.rank) == ("torchrun", 4, 2, 3)

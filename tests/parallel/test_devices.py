@@ -14,7 +14,7 @@ from cognn.parallel import devices
 from cognn.run import train as run
 from cognn.run.fit import make_config
 from cognn.train import metrics
-from cognn.train.batcher import Items
+from cognn.train.batcher import Batcher
 from cognn.train.build import build_model
 from tests.toy_runs import KINDS, make_dataset
 from tests.train.test_loop import same, small, weights
@@ -28,17 +28,19 @@ def test_shares_add_up_to_the_gradient_of_the_whole_batch(kind: str, processes: 
         dataset.y[::3, 0] = float("nan")  # so that processes have targets in other numbers than graphs
     torch.manual_seed(0)
     model = build_model(small(action="none", dropout=0.0).model, dataset).double()
-    items, train = Items(dataset, 8, torch.device("cpu"), torch.float64), torch.arange(33)  # the last batch has one
+    batcher, train = Batcher(dataset, 8, torch.device("cpu"), torch.float64), torch.arange(33)  # the last batch has one
 
     def gradients(fabric: SimpleNamespace | None) -> list[torch.Tensor]:
         torch.manual_seed(1)
         found = []
-        for share in items.training(train, fabric):
+        for rank_batch in batcher.train_batches(train, fabric):
             model.zero_grad()
-            if share is not None:
-                out = model(share.batch.x, share.batch.graph, share.batch.edge_attr)[share.rows]
-                (metrics.loss(dataset.task, out, dataset.y[share.batch.items]) * share.weight).backward()
-            found.append(torch.cat([p.grad.flatten() if share else torch.zeros(p.numel()) for p in model.parameters()]))
+            if rank_batch is not None:
+                out = model(rank_batch.batch.x, rank_batch.batch.graph, rank_batch.batch.edge_attr)[rank_batch.rows]
+                (metrics.loss(dataset.task, out, dataset.y[rank_batch.batch.items]) * rank_batch.weight).backward()
+            found.append(
+                torch.cat([p.grad.flatten() if rank_batch else torch.zeros(p.numel()) for p in model.parameters()])
+            )
         return found
 
     whole = gradients(None)
@@ -63,8 +65,8 @@ def of_cycles(devices: int, **options) -> Config:
 
 
 def trained(folder: Path, config: Config) -> dict[str, torch.Tensor]:
-    run.begin(config, folder, load_data(config.data))
-    run.train(folder)
+    run.create_run(config, folder, load_data(config.data))
+    run.train_run(folder)
     return weights(folder)
 
 
@@ -90,12 +92,12 @@ def test_two_processes_that_stop_go_on_as_if_they_had_not(tmp_path, monkeypatch)
         raise Stop
 
     folder = tmp_path / "stopped"
-    run.begin(config, folder, load_data(config.data))
+    run.create_run(config, folder, load_data(config.data))
     with pytest.raises(Stop):
-        run.train(folder, report=stop)
+        run.train_run(folder, report=stop)
     reached = load_tensors(folder / "split-0" / "last" / "state.safetensors")[1]["progress"]["epoch"]
     assert 0 < reached < 40, "train longer"
-    run.train(folder)
+    run.train_run(folder)
     assert same(weights(folder), whole)
 
 
@@ -109,9 +111,9 @@ def test_a_process_that_dies_ends_the_run_with_its_name(tmp_path, monkeypatch) -
             if str(tmp_path).encode() in b" ".join(words) and words[-2] == b"1":
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
-    run.begin(config, tmp_path, load_data(config.data))
+    run.create_run(config, tmp_path, load_data(config.data))
     with pytest.raises(RunError, match=r"split 0, device 1: its process was killed .SIGKILL[,)]"):
-        run.train(tmp_path, report=kill)
+        run.train_run(tmp_path, report=kill)
     assert load_tensors(tmp_path / "split-0" / "last" / "state.safetensors")[1]["progress"]["epoch"] > 0
 
 
@@ -136,12 +138,12 @@ def test_a_process_leaves_its_group_before_python_shuts_down(monkeypatch) -> Non
 def test_what_cannot_be_shared_out_is_refused(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
     with pytest.raises(ConfigError, match="devices: a node task is one whole graph; share it out with partitions"):
-        run.begin(small(devices=2), tmp_path / "node", dataset)
+        run.create_run(small(devices=2), tmp_path / "node", dataset)
     with pytest.raises(ConfigError, match="devices: expected 1 or more, got 0"):
         small(devices=0)
-    run.begin(of_cycles(2), tmp_path / "jobs", load_data(of_cycles(2).data))
+    run.create_run(of_cycles(2), tmp_path / "jobs", load_data(of_cycles(2).data))
     with pytest.raises(ConfigError, match="jobs: this run has devices=2 for every split; use jobs=1"):
-        run.train(tmp_path / "jobs", jobs=2)
+        run.train_run(tmp_path / "jobs", jobs=2)
     with pytest.raises(ConfigError, match="devices: several train one run at a time"):
         loop_alone(tmp_path / "alone")
 

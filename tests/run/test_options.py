@@ -7,7 +7,7 @@ from cognn import Graph, fit
 from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.data.sampling.batches import Batch
 from cognn.errors import ConfigError
-from cognn.train.batcher import Items, thinned
+from cognn.train.batcher import Batcher, drop_edges
 from cognn.train.build import build_model
 from tests.toy_runs import make_dataset
 
@@ -61,9 +61,9 @@ def test_options_for_actions_are_refused_without_actions() -> None:
 def test_every_draw_of_a_step_sees_all_training_items(level: str) -> None:
     dataset = make_dataset(level, "multiclass", edges=True)
     train = dataset.splits[0].train
-    items = Items(dataset, len(train), torch.device("cpu"))
-    (once,) = items.training(train)
-    (thrice,) = Items(dataset, len(train), items.device).training(train, draws=3)
+    batcher = Batcher(dataset, len(train), torch.device("cpu"))
+    (once,) = batcher.train_batches(train)
+    (thrice,) = Batcher(dataset, len(train), batcher.device).train_batches(train, draws=3)
     assert torch.equal(thrice.batch.items[thrice.rows].bincount(), 3 * once.batch.items[once.rows].bincount())
     model = build_model(ModelConfig(action="none", hidden_channels=8, dropout=0.0), dataset)
     outs = []
@@ -84,6 +84,6 @@ def test_the_share_of_dropped_edges_and_whose_features_stay() -> None:
     torch.manual_seed(0)
     edge_index = torch.randint(50, (2, 4000))
     batch = Batch(torch.ones(50, 1), Graph(edge_index, 50), torch.arange(4000.0).unsqueeze(1), torch.arange(50))
-    left = thinned(batch, 0.1)
+    left = drop_edges(batch, 0.1)
     assert left.graph.num_edges / 4000 == pytest.approx(0.9, abs=0.03)
     assert torch.equal(left.graph.edge_index, edge_index[:, left.edge_attr.squeeze(1).long()])

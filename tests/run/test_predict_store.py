@@ -151,7 +151,7 @@ def test_a_mistake_is_one_line(trained, tmp_path, capsys, words, message) -> Non
 
 def test_without_a_graph_it_is_the_one_of_the_run_wherever_the_command_is_given(trained, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(trained / "store")
-    monkeypatch.setattr("cognn.run.predict_store.write_store_predictions", lambda *_: pytest.fail("took the store"))
+    monkeypatch.setattr("cognn.run.predict.write_store_predictions", lambda *_: pytest.fail("took the store"))
     assert main(["predict", str(trained / "run"), "--samples", "0", "--out", str(tmp_path / "p.csv")]) == 0
 
 

@@ -23,8 +23,8 @@ from tests.toy_runs import batches, make_dataset, same, small, train_until_kille
 def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, tmp_path, monkeypatch) -> None:
     dataset, config = make_dataset(level, kind), small(epochs=12, splits="0", schedule="cosine", **batches(level))
     whole = tmp_path / "whole"
-    run.begin(config, whole, dataset)
-    run.train(whole, dataset=dataset)
+    run.create_run(config, whole, dataset)
+    run.train_run(whole, dataset=dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
 
     class Stop(Exception):
@@ -32,17 +32,17 @@ def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, 
 
     for stop_at in (1, 4, 11):
         folder = tmp_path / f"stopped-{stop_at}"
-        run.begin(config, folder, dataset)
+        run.create_run(config, folder, dataset)
 
         def stop(split, line, best, best_epoch, at=stop_at) -> None:
             if line.epoch == at:
                 raise Stop
 
         with pytest.raises(Stop):
-            run.train(folder, dataset=dataset, report=stop)
+            run.train_run(folder, dataset=dataset, report=stop)
         torch.manual_seed(99)
         torch.rand(7)
-        run.train(folder, dataset=dataset)
+        run.train_run(folder, dataset=dataset)
         assert same(weights(folder), weights(whole))
         lines = [(folder / "split-0" / "metrics.jsonl").read_text() for folder in (folder, whole)]
         cut = [
@@ -56,8 +56,8 @@ def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
     dataset, config = make_dataset("graph", "binary"), small(epochs=400, splits="0", batch_size=8)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
-        run.begin(config, folder, dataset)
-    run.train(whole, dataset=dataset)
+        run.create_run(config, folder, dataset)
+    run.train_run(whole, dataset=dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)  # so that many a kill falls into the writing of a state
     rng = torch.Generator().manual_seed(0)
     log, state = killed / "split-0" / "metrics.jsonl", killed / "split-0" / "last" / "state.safetensors"
@@ -65,7 +65,7 @@ def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
         wait = 0.05 * float(torch.rand((), generator=rng))
         train_until_killed(killed, dataset, state if kill % 2 else log, wait)  # with a new state, and maybe without
     assert load_tensors(state)[1]["progress"]["epoch"] > 5, "there must be something to go on from"
-    run.train(killed, dataset=dataset)
+    run.train_run(killed, dataset=dataset)
     assert same(weights(killed), weights(whole))
     best = [load_tensors(folder / "split-0" / "best.safetensors")[0] for folder in (whole, killed)]
     assert same(*best)
@@ -73,88 +73,88 @@ def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
 
 def test_ctrl_c_saves_and_goes_on(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(epochs=30, splits="0"), tmp_path / "a", dataset)
-    run.train(tmp_path / "a", dataset=dataset)
-    run.begin(small(epochs=30, splits="0"), tmp_path / "b", dataset)
+    run.create_run(small(epochs=30, splits="0"), tmp_path / "a", dataset)
+    run.train_run(tmp_path / "a", dataset=dataset)
+    run.create_run(small(epochs=30, splits="0"), tmp_path / "b", dataset)
 
     def interrupt(split, line, best, best_epoch) -> None:
         if line.epoch == 7:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Interrupted):
-        run.train(tmp_path / "b", dataset=dataset, report=interrupt)
+        run.train_run(tmp_path / "b", dataset=dataset, report=interrupt)
     assert json.loads((tmp_path / "b/split-0/metrics.jsonl").read_text().splitlines()[-1])["epoch"] == 7
-    run.train(tmp_path / "b", dataset=dataset)
+    run.train_run(tmp_path / "b", dataset=dataset)
     assert same(weights(tmp_path / "a"), weights(tmp_path / "b"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_wish_to_stop_in_the_last_epoch_keeps_the_next_split_from_starting(number, tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(epochs=5, splits="0-1"), tmp_path, dataset)
+    run.create_run(small(epochs=5, splits="0-1"), tmp_path, dataset)
 
     def interrupt(split, line, best, best_epoch) -> None:
         if line.epoch == 5:
             signal.raise_signal(number)
 
     with pytest.raises(Interrupted):
-        run.train(tmp_path, dataset=dataset, report=interrupt)
+        run.train_run(tmp_path, dataset=dataset, report=interrupt)
     assert (tmp_path / "split-0" / "result.json").exists()
     assert not (tmp_path / "split-1").exists()
-    assert len(run.train(tmp_path, dataset=dataset)["splits"]) == 2
+    assert len(run.train_run(tmp_path, dataset=dataset)["splits"]) == 2
 
 
 def test_what_does_not_belong_together_is_refused_and_nothing_is_lost(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(splits="0"), tmp_path, dataset)
-    with pytest.raises(RunError, match="holds a run already; go on with --resume"):
-        run.begin(small(), tmp_path, dataset)
-    run.train(tmp_path, dataset=dataset)
+    run.create_run(small(splits="0"), tmp_path, dataset)
+    with pytest.raises(RunError, match="holds a run already; resume it with --resume"):
+        run.create_run(small(), tmp_path, dataset)
+    run.train_run(tmp_path, dataset=dataset)
     changed = make_dataset("node", "binary")
     changed.x[0, 0] += 1
     with pytest.raises(RunError, match=r"best.safetensors: the dataset has changed since this run began"):
-        run.train(tmp_path, dataset=changed)
+        run.train_run(tmp_path, dataset=changed)
     text = (tmp_path / "config.toml").read_text()
     (tmp_path / "config.toml").write_text(text.replace('splits = "0"', 'splits = ""').replace("lr = 0.003", "lr = 0.5"))
     with pytest.raises(RunError, match=r"best.safetensors: this run has lr=0.003, not 0.5"):
-        run.train(tmp_path, dataset=dataset)  # or the second split would be by other options than the first
+        run.train_run(tmp_path, dataset=dataset)  # or the second split would be by other options than the first
     (tmp_path / "config.toml").write_text(text)
     (tmp_path / "split-0" / "result.json").unlink()
     state = tmp_path / "split-0" / "last" / "state.safetensors"
     good = state.read_bytes()
 
     with pytest.raises(RunError, match="the dataset has changed since this run began"):
-        run.train(tmp_path, dataset=changed)
+        run.train_run(tmp_path, dataset=changed)
     (tmp_path / "config.toml").write_text(text.replace("num_layers = 2", "num_layers = 3"))
     with pytest.raises(RunError, match="this run has num_layers=2, not 3"):
-        run.train(tmp_path, dataset=dataset)
+        run.train_run(tmp_path, dataset=dataset)
     (tmp_path / "config.toml").write_text(text)
     for damage in (good[:100], b"", b"not a checkpoint at all", good[:-20]):
         state.write_bytes(damage)
         with pytest.raises(RunError, match="damaged or not a checkpoint"):
-            run.train(tmp_path, dataset=dataset)
+            run.train_run(tmp_path, dataset=dataset)
         assert state.read_bytes() == damage
     state.write_bytes(good)
-    run.train(tmp_path, dataset=dataset)
+    run.train_run(tmp_path, dataset=dataset)
 
 
 @pytest.mark.parametrize("garbage", ['{"metr', "[]", "{}"])
 def test_a_damaged_result_says_how_to_get_it_again(garbage: str, tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(epochs=2), tmp_path, dataset)
-    whole = run.train(tmp_path, dataset=dataset)
+    run.create_run(small(epochs=2), tmp_path, dataset)
+    whole = run.train_run(tmp_path, dataset=dataset)
     result = tmp_path / "split-0" / "result.json"
     result.write_text(garbage)
-    with pytest.raises(RunError, match=r"split-0/result.json: .*remove it and go on with --resume"):
-        run.train(tmp_path, dataset=dataset)
+    with pytest.raises(RunError, match=r"split-0/result.json: .*remove it and continue with --resume"):
+        run.train_run(tmp_path, dataset=dataset)
     result.unlink()
-    assert run.train(tmp_path, dataset=dataset) == whole
+    assert run.train_run(tmp_path, dataset=dataset) == whole
 
 
 def test_a_full_disk_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(splits="0"), tmp_path, dataset)
-    run.train(tmp_path, dataset=dataset)
+    run.create_run(small(splits="0"), tmp_path, dataset)
+    run.train_run(tmp_path, dataset=dataset)
     state = tmp_path / "split-0" / "last" / "state.safetensors"
     good = state.read_bytes()
     from cognn.files import atomic
@@ -171,35 +171,35 @@ def test_a_full_disk_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
 
 def test_a_run_killed_after_its_last_epoch_stops_early_all_the_same(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(epochs=200, patience=10, splits="0", lr=0.05), tmp_path, dataset)
-    first, log = run.train(tmp_path, dataset=dataset)["splits"][0], tmp_path / "split-0" / "metrics.jsonl"
+    run.create_run(small(epochs=200, patience=10, splits="0", lr=0.05), tmp_path, dataset)
+    first, log = run.train_run(tmp_path, dataset=dataset)["splits"][0], tmp_path / "split-0" / "metrics.jsonl"
     before = log.read_text()
     (tmp_path / "split-0" / "result.json").unlink()
-    assert run.train(tmp_path, dataset=dataset)["splits"][0] == first
+    assert run.train_run(tmp_path, dataset=dataset)["splits"][0] == first
     assert log.read_text() == before
 
 
 def test_two_processes_do_not_train_one_split(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(loop, "WAIT", 0.1)
+    monkeypatch.setattr(loop, "LOCK_SECONDS", 0.1)
     dataset = make_dataset("node", "multiclass")
-    run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
+    run.create_run(small(splits="0", epochs=2), tmp_path / "r", dataset)
     with alone(tmp_path / "r" / "split-0" / ".lock", ""):
         with pytest.raises(RunError, match="split-0: another process is training this split; wait for it, or end it"):
-            run.train(tmp_path / "r", dataset=dataset)
+            run.train_run(tmp_path / "r", dataset=dataset)
         assert not list((tmp_path / "r").rglob("*.jsonl"))
-    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
-    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+    assert run.train_run(tmp_path / "r", dataset=dataset)["splits"]
+    assert run.train_run(tmp_path / "r", dataset=dataset)["splits"]
 
 
 def test_a_split_waits_for_the_orphan_of_a_killed_command(tmp_path) -> None:
     dataset = make_dataset("node", "multiclass")
-    run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
+    run.create_run(small(splits="0", epochs=2), tmp_path / "r", dataset)
     held = ExitStack()
     held.enter_context(alone(tmp_path / "r" / "split-0" / ".lock", ""))
     orphan = threading.Timer(0.5, held.close)
     orphan.start()
     began = time.monotonic()
-    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+    assert run.train_run(tmp_path / "r", dataset=dataset)["splits"]
     assert time.monotonic() - began > 0.4
     orphan.join()
 
@@ -210,5 +210,5 @@ def test_a_file_system_without_locks_is_trained_on_all_the_same(tmp_path, monkey
 
     monkeypatch.setattr("filelock.FileLock.acquire", refuse)
     dataset = make_dataset("node", "multiclass")
-    run.begin(small(splits="0", epochs=2), tmp_path / "r", dataset)
-    assert run.train(tmp_path / "r", dataset=dataset)["splits"]
+    run.create_run(small(splits="0", epochs=2), tmp_path / "r", dataset)
+    assert run.train_run(tmp_path / "r", dataset=dataset)["splits"]

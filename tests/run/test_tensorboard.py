@@ -41,7 +41,7 @@ class Stop(Exception):
 @pytest.mark.parametrize("after", [True, False])
 def test_every_point_is_there_once_however_the_run_went(before: bool, after: bool, tmp_path, monkeypatch) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(epochs=12, splits="0"), tmp_path, dataset)
+    run.create_run(small(epochs=12, splits="0"), tmp_path, dataset)
 
     def stop(split, line, best, best_epoch) -> None:
         monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0 if line.epoch < 5 else 1e9)
@@ -49,22 +49,22 @@ def test_every_point_is_there_once_however_the_run_went(before: bool, after: boo
             raise Stop
 
     with pytest.raises(Stop):
-        run.train(tmp_path, dataset=dataset, report=stop, tensorboard=before)
-    run.train(tmp_path, dataset=dataset, tensorboard=after)
+        run.train_run(tmp_path, dataset=dataset, report=stop, tensorboard=before)
+    run.train_run(tmp_path, dataset=dataset, tensorboard=after)
     if after:
         assert points(tmp_path / "tensorboard" / "split-0") == logged(tmp_path / "split-0", "roc_auc")
     # A finished run still gets its curves, or gets them right.
-    run.train(tmp_path, dataset=dataset, tensorboard=True)
+    run.train_run(tmp_path, dataset=dataset, tensorboard=True)
     assert points(tmp_path / "tensorboard" / "split-0") == logged(tmp_path / "split-0", "roc_auc")
     assert len(list((tmp_path / "tensorboard" / "split-0").iterdir())) == 1
 
 
 def test_they_are_drawn_for_a_split_that_had_only_lost_its_result(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(splits="0"), tmp_path, dataset)
-    run.train(tmp_path, dataset=dataset)
+    run.create_run(small(splits="0"), tmp_path, dataset)
+    run.train_run(tmp_path, dataset=dataset)
     (tmp_path / "split-0" / "result.json").unlink()
-    run.train(tmp_path, dataset=dataset, tensorboard=True)
+    run.train_run(tmp_path, dataset=dataset, tensorboard=True)
     assert points(tmp_path / "tensorboard" / "split-0") == logged(tmp_path / "split-0", "roc_auc")
 
 
@@ -79,9 +79,9 @@ def test_from_the_command_line_with_splits_side_by_side(tmp_path, monkeypatch) -
 
 def test_a_missing_package_is_named_with_the_remedy(tmp_path, monkeypatch) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(splits="0"), tmp_path, dataset)
+    run.create_run(small(splits="0"), tmp_path, dataset)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(RunError, match=r"tensorboard: not installed; pip install 'cognn.tensorboard.'"):
-        run.train(tmp_path, dataset=dataset, tensorboard=True)
+        run.train_run(tmp_path, dataset=dataset, tensorboard=True)
     assert not (tmp_path / "split-0").exists()

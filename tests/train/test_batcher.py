@@ -2,8 +2,8 @@ import torch
 
 from cognn import CoGNN, Graph
 from cognn.data.dataset import Dataset, Task
-from cognn.data.sampling.batches import Batches
-from cognn.train.batcher import Items
+from cognn.data.sampling.batches import GraphCollator
+from cognn.train.batcher import Batcher
 from tests.toy_runs import make_dataset
 
 
@@ -18,24 +18,24 @@ def test_a_step_computes_only_on_the_components_of_what_it_trains_on_and_gives_t
     torch.manual_seed(0)
     dataset, train = forest(), torch.tensor([4, 2])
     model = CoGNN(3, 8, 1, 2, edge_dim=2).eval()
-    items = Items(dataset, 1, torch.device("cpu"))
-    ((batch, rows, weight),) = items.training(train)
+    batcher = Batcher(dataset, 1, torch.device("cpu"))
+    ((batch, rows, weight),) = batcher.train_batches(train)
     assert batch.items.tolist() == [0, 1, 2, 3, 4]
     assert weight == 1.0
-    assert torch.equal(items.y[batch.items[rows]], dataset.y[train])
+    assert torch.equal(batcher.y[batch.items[rows]], dataset.y[train])
     some = model(batch.x, batch.graph, batch.edge_attr, actions="argmax")[rows]
     whole = model(dataset.x, dataset.graphs[0], dataset.edge_attr, actions="argmax")[train]
     torch.testing.assert_close(some, whole)
-    ((batch, rows, _),) = items.training(torch.tensor([5]))
+    ((batch, rows, _),) = batcher.train_batches(torch.tensor([5]))
     assert batch.items.tolist() == [5]
     assert batch.graph.num_edges == 0
-    ((batch, rows, _),) = items.training(torch.tensor([0, 3, 5]))
-    assert batch is items.whole
+    ((batch, rows, _),) = batcher.train_batches(torch.tensor([0, 3, 5]))
+    assert batch is batcher.full_graph
 
 
 def test_an_item_may_be_taken_more_often_than_there_are_edges() -> None:
     dataset = make_dataset("graph", "multiclass")
-    batch = Batches(dataset).take(torch.zeros(500, dtype=torch.long))
+    batch = GraphCollator(dataset).collate(torch.zeros(500, dtype=torch.long))
     expected = Graph.cat([dataset.graphs[0]] * 500)
     for name in ("edge_index", "in_ptr", "in_sender", "out_slot", "ones"):
         assert torch.equal(getattr(batch.graph, name), getattr(expected, name)), name

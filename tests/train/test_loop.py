@@ -7,13 +7,13 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from cognn.core.graph import Graph
-from cognn.data.sampling.batches import Batches
+from cognn.data.sampling.batches import GraphCollator
 from cognn.errors import ConfigError, Diverged, RunError
 from cognn.files.tensors import load_tensors
 from cognn.run import train as run
 from cognn.run.evaluate import evaluate
 from cognn.run.fit import fit, open_run
-from cognn.run.log_tail import Log
+from cognn.run.log_tail import LogTail
 from cognn.train import loop, metrics
 from cognn.train.loop import learning_rate
 from tests.toy_runs import KINDS, batches, make_dataset, same, small, weights
@@ -22,12 +22,12 @@ from tests.toy_runs import KINDS, batches, make_dataset, same, small, weights
 @pytest.mark.parametrize("loops", [True, False])
 def test_batches_equal_graphs_joined_anew(loops: bool) -> None:
     dataset = make_dataset("graph", "binary", edges=True, loops=loops)
-    batches, starts, edge_starts = Batches(dataset), [0], [0]
+    batches, starts, edge_starts = GraphCollator(dataset), [0], [0]
     for graph in dataset.graphs:
         starts.append(starts[-1] + graph.num_nodes)
         edge_starts.append(edge_starts[-1] + graph.num_edges)
     for items in (torch.tensor([3]), torch.tensor([5, 0, 39, 7]), torch.arange(40), torch.tensor([2, 2])):
-        got = batches.take(items)
+        got = batches.collate(items)
         fresh = Graph.cat([dataset.graphs[i] for i in items])
         for one, other in ((got.graph, fresh), (got.graph.loopless, fresh.loopless)):
             for name in (
@@ -54,8 +54,8 @@ def test_every_task_trains_and_sums_up(level: str, kind: str, tmp_path) -> None:
     dataset = make_dataset(level, kind, edges=True)
     dataset.y[0] = -1 if kind == "multiclass" else float("nan")  # an item without a target
     config = small(**batches(level))
-    run.begin(config, tmp_path, dataset)
-    summary = run.train(tmp_path, dataset=dataset)
+    run.create_run(config, tmp_path, dataset)
+    summary = run.train_run(tmp_path, dataset=dataset)
     assert summary["metric"] == KINDS[kind][0]
     assert [result["split"] for result in summary["splits"]] == [0, 1]
     for index in (0, 1):
@@ -73,8 +73,8 @@ def test_every_task_trains_and_sums_up(level: str, kind: str, tmp_path) -> None:
 def test_learning_actually_happens(tmp_path) -> None:
     dataset = make_dataset("node", "multiclass")
     dataset.x = torch.nn.functional.one_hot(dataset.y, 4).float()
-    run.begin(small(epochs=60, lr=0.01, splits="0"), tmp_path, dataset)
-    assert run.train(tmp_path, dataset=dataset)["test"]["mean"] > 0.9
+    run.create_run(small(epochs=60, lr=0.01, splits="0"), tmp_path, dataset)
+    assert run.train_run(tmp_path, dataset=dataset)["test"]["mean"] > 0.9
 
 
 def test_schedules_step_by_epoch() -> None:
@@ -95,8 +95,8 @@ def test_the_test_labels_decide_nothing(tmp_path) -> None:
             test = dataset.splits[0].test
             dataset.y[test] = 1 - dataset.y[test]
         folder = tmp_path / str(change)
-        run.begin(small(splits="0"), folder, dataset)
-        result = run.train(folder, dataset=dataset)["splits"][0]
+        run.create_run(small(splits="0"), folder, dataset)
+        result = run.train_run(folder, dataset=dataset)["splits"][0]
         states.append((weights(folder), result["best_epoch"], result["val"]))
     assert same(states[0][0], states[1][0])
     assert states[0][1:] == states[1][1:]
@@ -104,8 +104,8 @@ def test_the_test_labels_decide_nothing(tmp_path) -> None:
 
 def test_early_stopping_and_evaluation_every_few_epochs(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    run.begin(small(epochs=200, patience=10, eval_every=5, splits="0", lr=0.05), tmp_path, dataset)
-    result = run.train(tmp_path, dataset=dataset)["splits"][0]
+    run.create_run(small(epochs=200, patience=10, eval_every=5, splits="0", lr=0.05), tmp_path, dataset)
+    result = run.train_run(tmp_path, dataset=dataset)["splits"][0]
     assert result["epochs"] - result["best_epoch"] == 10
     assert result["best_epoch"] % 5 == 0
     assert result["epochs"] < 200
@@ -145,13 +145,13 @@ def test_a_dataset_without_splits_is_not_trained_on(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
     dataset.splits = []
     with pytest.raises(ConfigError, match="splits: the dataset has none"):
-        run.begin(small(), tmp_path / "run", dataset)
+        run.create_run(small(), tmp_path / "run", dataset)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_at_once_and_keeps_the_last_good_state(tmp_path, monkeypatch) -> None:
     dataset = make_dataset("node", "regression")
-    run.begin(small(epochs=20, eval_every=10, splits="0"), tmp_path, dataset)
+    run.create_run(small(epochs=20, eval_every=10, splits="0"), tmp_path, dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     real, calls = metrics.loss, []
 
@@ -161,17 +161,17 @@ def test_a_loss_that_is_not_finite_ends_the_run_at_once_and_keeps_the_last_good_
 
     monkeypatch.setattr(metrics, "loss", loss)
     with pytest.raises(Diverged, match="split 0: the loss is nan at epoch 5; lower lr or set clip"):
-        run.train(tmp_path, dataset=dataset)
+        run.train_run(tmp_path, dataset=dataset)
     tensors, facts = load_tensors(tmp_path / "split-0" / "last" / "state.safetensors")
     assert facts["progress"]["epoch"] == 4
     assert all(value.isfinite().all() for value in tensors.values())
-    assert run.train(tmp_path, dataset=dataset)["splits"][0]["epochs"] == 20
+    assert run.train_run(tmp_path, dataset=dataset)["splits"][0]["epochs"] == 20
 
 
 @pytest.mark.parametrize(("every", "what"), [(10, "a weight"), (1, "an output")])
 def test_what_is_not_finite_is_named_and_not_saved(every: int, what: str, tmp_path, monkeypatch) -> None:
     dataset, steps = make_dataset("node", "regression"), []
-    run.begin(small(epochs=20, eval_every=every, splits="0"), tmp_path, dataset)
+    run.create_run(small(epochs=20, eval_every=every, splits="0"), tmp_path, dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
 
     def spoil(optimizer, *_) -> None:
@@ -182,7 +182,7 @@ def test_what_is_not_finite_is_named_and_not_saved(every: int, what: str, tmp_pa
     hook = register_optimizer_step_post_hook(spoil)
     try:
         with pytest.raises(Diverged, match=f"split 0: {what} is not finite after epoch 3; lower lr or set clip"):
-            run.train(tmp_path, dataset=dataset)
+            run.train_run(tmp_path, dataset=dataset)
     finally:
         hook.remove()
     tensors, facts = load_tensors(tmp_path / "split-0" / "last" / "state.safetensors")
@@ -202,8 +202,8 @@ def test_steps_are_taken_as_the_options_say(tmp_path) -> None:
     hook = register_optimizer_step_pre_hook(look)
     try:
         dataset = make_dataset("node", "binary")
-        run.begin(small(splits="0", epochs=3, lr=0.1, clip=1e-3, **options), tmp_path, dataset)
-        run.train(tmp_path, dataset=dataset)
+        run.create_run(small(splits="0", epochs=3, lr=0.1, clip=1e-3, **options), tmp_path, dataset)
+        run.train_run(tmp_path, dataset=dataset)
     finally:
         hook.remove()
     kinds, rates, decays, norms = zip(*steps, strict=True)
@@ -228,11 +228,11 @@ def test_the_seed_says_where_it_starts_and_the_log_how_many_edges_are_kept(tmp_p
 def test_what_is_not_defined_is_null_in_files_and_nan_in_python(tmp_path) -> None:
     dataset = make_dataset("node", "multiclass")
     dataset.splits[0] = replace(dataset.splits[0], test=torch.empty(0, dtype=torch.long))
-    run.begin(small(splits="0", epochs=2), tmp_path, dataset)
-    assert math.isnan(run.train(tmp_path, dataset=dataset)["test"]["mean"])
-    assert math.isnan(run.train(tmp_path, dataset=dataset)["splits"][0]["test"])  # read, not trained
+    run.create_run(small(splits="0", epochs=2), tmp_path, dataset)
+    assert math.isnan(run.train_run(tmp_path, dataset=dataset)["test"]["mean"])
+    assert math.isnan(run.train_run(tmp_path, dataset=dataset)["splits"][0]["test"])  # read, not trained
     assert math.isnan(open_run(tmp_path).result["test"]["mean"])
-    assert math.isnan(Log(tmp_path / "split-0" / "metrics.jsonl", True).look()[-1][0].test)
+    assert math.isnan(LogTail(tmp_path / "split-0" / "metrics.jsonl", True).read()[-1][0].test)
     for name in ("result.json", "split-0/result.json", "split-0/metrics.jsonl"):
         text = (tmp_path / name).read_text()
         assert "null" in text

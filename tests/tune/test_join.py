@@ -65,7 +65,7 @@ def test_only_the_own_trials_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     result = tune(joins, None, dataset)  # with the number of trials that the first has asked for
     assert [trial.state.name for trial in trials(url, "mine")][:2] == ["RUNNING", "COMPLETE"]
     assert len(trials(url, "mine")) == 5
-    assert "trials that others are still at: 1; give the command again to count them in" in result["notes"]
+    assert "trials still running on other machines: 1; repeat the command to include them" in result["notes"]
     tune(begun, None, dataset)
     assert "RUNNING" not in {trial.state.name for trial in trials(url, "mine")}
     assert (tmp_path / "one" / "trials" / "0000").exists()
@@ -89,7 +89,7 @@ def test_what_is_not_the_same_study_is_refused(tmp_path: Path) -> None:
         tune(options(tmp_path / "two", storage=url, train={"epochs": 9}), None, dataset)
     with pytest.raises(RunError, match="study cognn: the dataset has changed since this study began"):
         tune(TuneOptions(storage=url, join=True, out=tmp_path / "three"), None, make_dataset("node", "multiclass"))
-    with pytest.raises(RunError, match="study other: not in the store; begin it on one machine"):
+    with pytest.raises(RunError, match="study other: not in the storage; start it on one machine"):
         tune(TuneOptions(storage=url, study="other", join=True), None, dataset)
     with pytest.raises(RunError, match="one: this study is in a database; give its --storage too"):
         tune(options(tmp_path / "one"), None, dataset)
@@ -98,7 +98,7 @@ def test_what_is_not_the_same_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="study: is the name in a database; give --storage too"):
         tune(options(tmp_path / "five", study="mine"), None, dataset)
     for wrong in ("nonsense", "nobase://u:secret@host/x", f"sqlite:///{tmp_path}/no/such/folder.db"):
-        with pytest.raises(RunError, match="the study's store cannot be used") as told:
+        with pytest.raises(RunError, match="the study's storage cannot be used") as told:
             tune(options(tmp_path / "six", storage=wrong), None, dataset)
         assert "secret" not in str(told.value)
     pytest.importorskip("sqlalchemy")

@@ -1,3 +1,4 @@
+import importlib
 import os
 import signal
 import subprocess
@@ -24,7 +25,7 @@ pytest.importorskip("optuna")
 
 from cognn.tune import search as module
 from cognn.tune.search import hide_test, tune
-from cognn.tune.study import alone
+from cognn.tune.study import study_lock
 
 
 def options(folder: Path, space: str = 'lr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 8]', **more) -> TuneOptions:
@@ -55,8 +56,8 @@ def test_study_makes_a_recipe_that_trains_and_goes_on(tmp_path: Path) -> None:
     assert recipe.train.lr == best["options"]["lr"]
     assert recipe.model.hidden_channels == best["options"]["hidden_channels"]
     assert (recipe.model.env, recipe.data.splits, recipe.train.epochs) == ("sum", "", 8)
-    run.begin(recipe, tmp_path / "run", dataset)
-    assert run.train(tmp_path / "run", dataset=dataset)["splits"][0]["val"] == best["val"]
+    run.create_run(recipe, tmp_path / "run", dataset)
+    assert run.train_run(tmp_path / "run", dataset=dataset)["splits"][0]["val"] == best["val"]
 
     assert tune(options(tmp_path / "study"), lines.append, dataset) == result
     assert len(lines) == 4
@@ -89,10 +90,10 @@ def test_other_searches_are_refused(tmp_path: Path) -> None:
         tune(options(folder, train={"epochs": 9}), None, dataset)
     with pytest.raises(RunError, match="not a study"):
         tune(TuneOptions(resume=tmp_path), None, dataset)
-    with alone(folder), pytest.raises(RunError, match="another process"):
+    with study_lock(folder), pytest.raises(RunError, match="another process"):
         tune(options(folder), None, dataset)
     (folder / "study.db").write_bytes(b"not a database" * 99)
-    with pytest.raises(RunError, match=r"study.db: the study's store cannot be used"):
+    with pytest.raises(RunError, match=r"study.db: the study's storage cannot be used"):
         tune(options(folder), None, dataset)
     (folder / "study.json").write_text("[]")
     with pytest.raises(RunError, match="not a study of this version"):
@@ -132,7 +133,7 @@ def test_hopeless_and_diverging_trials_are_stopped(tmp_path: Path, monkeypatch: 
     assert kept["importance"] == {"lr": 1.0}
     monkeypatch.undo()
     rates = "lr = [1e30, 1e35]\nhidden_channels = 8"
-    with pytest.raises(RunError, match=r"no trial of this study came to its end; .* lower lr or set clip"):
+    with pytest.raises(RunError, match=r"no trial of this study has finished; .* lower lr or set clip"):
         tune(options(tmp_path / "c", rates, trials=2), None, make_dataset("node", "regression"))
     assert states(tmp_path / "c") == ["PRUNED", "PRUNED"]
     lines: list[str] = []
@@ -273,13 +274,13 @@ def test_a_study_goes_on_with_its_own_search(tmp_path: Path, monkeypatch: pytest
     import optuna
 
     dataset, folder, seen = make_dataset("node", "binary"), tmp_path / "study", []
-    real = module.claim
+    real = module.claim_trial
 
     def claim(study, where, kind, space):
         seen.append((type(study.sampler).__name__, type(study.pruner).__name__, kind.trials, kind.study_seed))
         return real(study, where, kind, space)
 
-    monkeypatch.setattr(module, "claim", claim)
+    monkeypatch.setattr(module, "claim_trial", claim)
     tune(options(folder, trials=2, sampler="random", prune=False, study_seed=7), None, dataset)
     tune(TuneOptions(resume=folder), None, dataset)
     assert set(seen) == {("RandomSampler", "NopPruner", 2, 7)}
@@ -293,7 +294,7 @@ def test_a_study_goes_on_with_its_own_search(tmp_path: Path, monkeypatch: pytest
     tune(TuneOptions(resume=folder, trials=4), None, dataset)
     assert seen[-1] == ("TPESampler", "MedianPruner", 4, 0)
     (folder / "study.db").unlink()
-    with pytest.raises(RunError, match="the store has no study cognn; give the command that began it once more"):
+    with pytest.raises(RunError, match="the storage has no study cognn; repeat the command that started it"):
         tune(TuneOptions(resume=folder), None, dataset)
 
 
@@ -320,7 +321,7 @@ def test_a_study_of_nothing_but_refusals_says_why(tmp_path: Path, monkeypatch: p
         return real(base, params | {"warmup_epochs": 99}, source)
 
     monkeypatch.setattr(module, "configure", configure)
-    with pytest.raises(RunError, match="no trial of this study came to its end; the last one because: warmup_epochs"):
+    with pytest.raises(RunError, match="no trial of this study has finished; the last one because: warmup_epochs"):
         tune(options(tmp_path / "s"), None, make_dataset("node", "binary"))
     assert states(tmp_path / "s") == ["PRUNED"] * 4
 
@@ -365,7 +366,14 @@ def test_what_the_dataset_refuses_leaves_no_study(tmp_path: Path) -> None:
     assert result["trials"] == {"finished": 3, "stopped early": 1, "failed": 0}
 
 
-def test_missing_optuna_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_optuna_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    from cognn.cli.main import main
+
     monkeypatch.setitem(sys.modules, "optuna", None)
+    for name in [name for name in sys.modules if name.startswith("cognn.tune")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("cognn.tune")  # imported again, as in a process of its own
+    assert main(["tune", "cycles"]) == 2
+    assert "tune needs Optuna, which is not installed; pip install 'cognn[tune]'" in capsys.readouterr().err
     with pytest.raises(RunError, match=r"pip install 'cognn\[tune\]'"):
-        tune(TuneOptions("cycles"))
+        importlib.import_module("cognn.tune.search")

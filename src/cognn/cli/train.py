@@ -49,7 +49,7 @@ def train(arguments: list[str]) -> int:
         refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
     # These import torch, and `cognn --help` must not.
     from cognn.data.load import load_data
-    from cognn.parallel.cluster import leads
+    from cognn.parallel.cluster import is_rank_zero
     from cognn.report.progress import training_progress
     from cognn.report.terminal import show_summary
     from cognn.run import train as run
@@ -68,15 +68,15 @@ def train(arguments: list[str]) -> int:
         config.check()
         dataset = load_data(config.data)
         folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
-        run.begin(config, folder, dataset)
+        run.create_run(config, folder, dataset)
     try:
-        with training_progress(run.run_config(folder), options.quiet or not leads()) as report:
-            summary = run.train(folder, options.jobs, report, dataset, options.tensorboard)
+        with training_progress(run.run_config(folder), options.quiet or not is_rank_zero()) as report:
+            summary = run.train_run(folder, options.jobs, report, dataset, options.tensorboard)
     except Interrupted:
-        if leads():
+        if is_rank_zero():
             jobs = f" --jobs {options.jobs}" if options.jobs > 1 else ""
             print(f"stopped; resume with: cognn train --resume {folder}{jobs}", file=sys.stderr)
         return 130
-    if leads():
+    if is_rank_zero():
         show_summary(summary, folder)
     return 0

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
+from cognn.data.readout import READOUTS, Readout
 from cognn.nn.edge_features import EdgeSpec
 
 Level = Literal["node", "graph"]
@@ -29,6 +30,11 @@ class Task:
     """Width of the model's output: 1 (binary), classes, labels, or target dimensions."""
     metric: Metric
     """The score that chooses the best epoch and is reported."""
+
+    @property
+    def readout(self) -> Readout:
+        """How outputs correspond to items; ask this instead of ``level``."""
+        return READOUTS[self.level]
 
     @property
     def higher_is_better(self) -> bool:

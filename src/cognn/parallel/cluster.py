@@ -1,4 +1,4 @@
-"""Processes that somebody else has started to train together: ``torchrun``, or SLURM's ``srun``."""
+"""Processes that ``torchrun`` or SLURM's ``srun`` has started to train together."""
 
 import os
 from typing import NamedTuple
@@ -11,52 +11,52 @@ from cognn.config.options import TrainConfig
 from cognn.errors import ConfigError
 
 
-class Launch(NamedTuple):
-    """One of these processes, as its environment variables tell."""
+class Launcher(NamedTuple):
+    """The program that started this process, as described by environment variables."""
 
-    by: str
+    name: str
     environment: ClusterEnvironment
-    processes: int
-    nodes: int
+    world_size: int
+    num_nodes: int
     rank: int
 
-    def adopt(self, config: TrainConfig) -> None:
-        """All of them train together, whether ``devices`` was given or not."""
-        if config.devices not in (1, self.processes):
+    def set_devices(self, config: TrainConfig) -> None:
+        """Use all processes, unless ``devices`` asks for another number."""
+        if config.devices not in (1, self.world_size):
             raise ConfigError(self._mismatch(config.devices))
-        config.devices = self.processes
+        config.devices = self.world_size
 
-    def check(self, devices: int) -> None:
-        """Refuse a run that is of another number of processes."""
-        if devices != self.processes:
+    def check_devices(self, devices: int) -> None:
+        """Reject a run that needs another number of processes."""
+        if devices != self.world_size:
             raise ConfigError(self._mismatch(devices))
 
     def _mismatch(self, devices: int) -> str:
-        return f"devices: {devices} are asked for, but {self.by} has started {self.processes} processes"
+        return f"devices: {devices} are asked for, but {self.name} has started {self.world_size} processes"
 
 
-def launched() -> Launch | None:
-    """How this process was started; None if it is alone, or one of our own."""
+def detect_launcher() -> Launcher | None:
+    """The launcher of this process; None if it is the only one, or was started by cognn."""
     if TorchElasticEnvironment.detect() and _number("WORLD_SIZE") > 1:
         nodes = _number("WORLD_SIZE") // max(1, _number("LOCAL_WORLD_SIZE"))
-        return _launch("torchrun", TorchElasticEnvironment(), nodes)
-    # Only srun sets the number of tasks of a step; a batch script that starts cognn by itself has one process.
+        return _launcher("torchrun", TorchElasticEnvironment(), nodes)
+    # Only srun sets the number of tasks of a step; a batch script that runs cognn without srun has one process.
     if _number("SLURM_STEP_NUM_TASKS") > 1:
-        return _launch("srun", SLURMEnvironment(), max(1, _number("SLURM_STEP_NUM_NODES")))
+        return _launcher("srun", SLURMEnvironment(), max(1, _number("SLURM_STEP_NUM_NODES")))
     return None
 
 
-def leads() -> bool:
-    """Whether this process is the one that writes and tells."""
-    launch = launched()
-    return launch is None or launch.rank == 0
+def is_rank_zero() -> bool:
+    """Whether this process writes and prints."""
+    launcher = detect_launcher()
+    return launcher is None or launcher.rank == 0
 
 
-def _launch(by: str, environment: ClusterEnvironment, nodes: int) -> Launch:
+def _launcher(name: str, environment: ClusterEnvironment, nodes: int) -> Launcher:
     processes = environment.world_size()
     if processes % nodes:
-        raise ConfigError(f"devices: {by} has started {processes} processes on {nodes} nodes; start as many on each")
-    return Launch(by, environment, processes, nodes, environment.global_rank())
+        raise ConfigError(f"devices: {name} has started {processes} processes on {nodes} nodes; start as many on each")
+    return Launcher(name, environment, processes, nodes, environment.global_rank())
 
 
 def _number(name: str) -> int:

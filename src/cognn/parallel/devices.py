@@ -1,7 +1,7 @@
-"""Several processes that train one model: each takes its share of every mini-batch, and their gradients are summed.
+"""Data-parallel training: every process takes a part of each mini-batch, and the gradients are summed.
 
-The summed gradient is that of one process on the whole mini-batch, whatever the sizes of the shares, because every
-process weighs its mean loss by its part of the batch's targets.  A process without a share adds nothing.
+The sum equals the gradient of one process on the complete mini-batch, whatever the sizes of the parts, because every
+process weights its mean loss by its share of the targets.  A process without a part adds nothing.
 """
 
 import atexit
@@ -19,32 +19,32 @@ from torch import Tensor, nn
 
 from cognn.config.options import TrainConfig
 from cognn.errors import ConfigError, Lost, RunError
-from cognn.parallel.cluster import launched
+from cognn.parallel.cluster import detect_launcher
 
 T = TypeVar("T")
 RANK = "LOCAL_RANK"
-"""Environment variable by which a process knows its number, and Fabric that others are there already."""
+"""Environment variable with the rank of a process; it also tells Fabric not to start processes itself."""
 
 
 class SummedGradients(DDPStrategy):
-    """The process group of DDP without its wrapper, which would wait for a backward pass of every process."""
+    """The process group of DDP without its module wrapper, which requires a backward pass in every process."""
 
     def setup_module(self, module: nn.Module) -> Any:
-        """The module as it is; :func:`sum_gradients` does the rest."""
+        """The module itself; :func:`sum_gradients` communicates."""
         return module
 
 
 def make_fabric(config: TrainConfig) -> Fabric:
-    """Device and precision of a config; with ``devices`` above 1 the process joins the others."""
-    launch = launched() if config.devices > 1 else None
-    if config.devices > 1 and launch is None and RANK not in os.environ:
+    """Fabric for the device and precision of a config; with ``devices`` above 1 this joins the process group."""
+    launcher = detect_launcher() if config.devices > 1 else None
+    if config.devices > 1 and launcher is None and RANK not in os.environ:
         raise ConfigError("devices: several train one run at a time, by cognn train or cognn.fit; use devices=1 here")
-    # Named, because Fabric would take every process of a cluster's job for a part of this training.
-    environment = LightningEnvironment() if launch is None else launch.environment
+    # Explicit, because Fabric would treat every process of a cluster job as part of this training.
+    environment = LightningEnvironment() if launcher is None else launcher.environment
     options: dict[str, Any] = {"accelerator": config.accelerator, "precision": config.precision}
     if config.devices > 1:
         options["strategy"] = SummedGradients(cluster_environment=environment)
-        options["num_nodes"] = 1 if launch is None else launch.nodes
+        options["num_nodes"] = 1 if launcher is None else launcher.num_nodes
     else:
         options["plugins"] = [environment]
     try:
@@ -52,64 +52,64 @@ def make_fabric(config: TrainConfig) -> Fabric:
     except (MisconfigurationException, RuntimeError, ValueError) as error:
         raise ConfigError(f"accelerator: {str(error).splitlines()[0]}") from None
     if config.devices > 1:
-        with _reaching(fabric):
+        with _connected(fabric):
             fabric.launch()
-        atexit.register(leave)
+        atexit.register(destroy_process_group)
     return fabric
 
 
-def leave() -> None:
-    """Take this process out of its group, if it is in one.
+def destroy_process_group() -> None:
+    """Leave the process group, if there is one.
 
-    Fabric does so for NCCL only.  Gloo's threads outlive a group that is not destroyed, and one that lets go of its
-    last tensor while Python shuts down ends the process with SIGABRT after all its work is done.
+    Fabric does so for NCCL only.  Gloo's threads outlive a group that is not destroyed, and if one releases its last
+    tensor while Python shuts down, the process ends with SIGABRT after all its work is done.
     """
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
 
 def sum_gradients(fabric: Fabric, model: nn.Module) -> None:
-    """Give every process the sum of all gradients; a parameter that none has a gradient for keeps none."""
+    """Sum the gradients over all processes; a parameter without a gradient in any process keeps none."""
     if fabric.world_size == 1:
         return
     parameters = [p for p in model.parameters() if p.requires_grad]
     own = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
     known = own[0].new_tensor([p.grad is not None for p in parameters])
-    total = summed(fabric, torch.cat([known, *(gradient.flatten() for gradient in own)]))
+    total = all_reduce_sum(fabric, torch.cat([known, *(gradient.flatten() for gradient in own)]))
     counts, *sums = total.split([len(parameters), *(p.numel() for p in parameters)])
     for parameter, count, gradient in zip(parameters, counts.tolist(), sums, strict=True):
         parameter.grad = gradient.view_as(parameter) if count else None
 
 
-def summed(fabric: Fabric, values: Tensor) -> Tensor:
+def all_reduce_sum(fabric: Fabric, values: Tensor) -> Tensor:
     """Sum over all processes."""
     if fabric.world_size == 1:
         return values
-    with _reaching(fabric):
+    with _connected(fabric):
         return fabric.all_reduce(values.to(fabric.device), reduce_op="sum")  # type: ignore[return-value]
 
 
-def gathered(fabric: Fabric, values: Tensor) -> list[Tensor]:
-    """The tensor of every process, in their order."""
+def all_gather(fabric: Fabric, values: Tensor) -> list[Tensor]:
+    """The tensors of all processes, by rank."""
     if fabric.world_size == 1:
         return [values]
     values = values.to(fabric.device)
     parts = [torch.empty_like(values) for _ in range(fabric.world_size)]
-    with _reaching(fabric):
+    with _connected(fabric):
         torch.distributed.all_gather(parts, values)
     return [part.cpu() for part in parts]
 
 
-def agreed(fabric: Fabric, value: T) -> T:
-    """What the first process has."""
+def broadcast(fabric: Fabric, value: T) -> T:
+    """The value of rank 0."""
     if fabric.world_size == 1:
         return value
-    with _reaching(fabric):
+    with _connected(fabric):
         return fabric.broadcast(value)
 
 
-def first(fabric: Fabric | None, work: Callable[[], T]) -> T:
-    """What ``work`` gives the first process, while the others wait for it; what it refuses, all refuse."""
+def on_rank_zero(fabric: Fabric | None, work: Callable[[], T]) -> T:
+    """Call ``work`` on rank 0 and broadcast its result; an error of cognn is raised on all ranks."""
     if fabric is None or fabric.world_size == 1:
         return work()
     value, error = None, None
@@ -118,20 +118,20 @@ def first(fabric: Fabric | None, work: Callable[[], T]) -> T:
             value = work()
         except (ConfigError, RunError) as refused:
             error = refused
-    value, error = agreed(fabric, (value, error))
+    value, error = broadcast(fabric, (value, error))
     if error is not None:
         raise error
     return value  # type: ignore[return-value]
 
 
 @contextmanager
-def _reaching(fabric: Fabric) -> Iterator[None]:
-    """Say in one line that another process is gone: its end closes the connection, so this is known at once."""
+def _connected(fabric: Fabric) -> Iterator[None]:
+    """Turn a broken connection, which the end of any process causes at once, into an error of one line."""
     try:
         yield
     except RuntimeError as error:
         reason = str(error).splitlines()[0].rsplit("] ", 1)[-1].split(". ")[0]
         raise Lost(
             f"process {fabric.global_rank} of {fabric.world_size}: another one cannot be reached, and may have died "
-            f"({reason}); go on with --resume"
+            f"({reason}); resume with --resume"
         ) from None

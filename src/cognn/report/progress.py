@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from cognn.config.options import Config
-from cognn.run.log_tail import Report
+from cognn.run.log_tail import RunCallback
 from cognn.train.loop import Epoch
 
 PLAIN_SECONDS = 5.0  # between two plain lines
@@ -54,7 +54,7 @@ def _count_lines() -> Count:
 
 
 @contextmanager
-def training_progress(config: Config, quiet: bool) -> Iterator[Report | None]:
+def training_progress(config: Config, quiet: bool) -> Iterator[RunCallback | None]:
     """A progress display for training: a bar per split, or a line per split every few seconds; None if quiet."""
     if quiet:
         yield None
@@ -66,7 +66,7 @@ def training_progress(config: Config, quiet: bool) -> Iterator[Report | None]:
 
 
 @contextmanager
-def _training_bars(config: Config) -> Iterator[Report]:
+def _training_bars(config: Config) -> Iterator[RunCallback]:
     columns = TextColumn("split {task.fields[split]}"), BarColumn(), TextColumn("{task.completed}/{task.total}")
     with Progress(*columns, TimeRemainingColumn(), TextColumn("{task.fields[text]}")) as progress:
         tasks: dict[int, TaskID] = {}
@@ -79,7 +79,7 @@ def _training_bars(config: Config) -> Iterator[Report]:
         yield report
 
 
-def _training_lines(config: Config) -> Report:
+def _training_lines(config: Config) -> RunCallback:
     last: dict[int, float] = {}
 
     def report(split: int, line: Epoch, best: float, best_epoch: int) -> None:

@@ -47,7 +47,7 @@ def find_item(view: RunView, name: str) -> int:
         return known.index(name)
     if known is None and name.isdecimal() and int(name) < dataset.num_items:
         return int(name)
-    kind = dataset.task.level
+    kind = dataset.task.readout.item
     example = known[0] if known else f"0 to {dataset.num_items - 1}"
     raise RunError(f"why: no {kind} of {dataset.name} is called {name!r}; ids look like {example}")
 

@@ -1,14 +1,15 @@
-"""From what a user names to a store on disk."""
+"""``cognn data build``: a store on disk from files or a dataset, read like the files of a run if there is one."""
 
 import math
 from pathlib import Path
 
 from cognn.config.options import DataConfig, refuse_useless
 from cognn.data.load import load_data
+from cognn.data.readers.files import load_with_schema
 from cognn.data.store.build import AS_A_RUN, Report, from_dataset, from_files, streams
 from cognn.data.store.store import Store
-from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, RunError
+from cognn.run.train import run_schema
 
 
 def build(
@@ -23,25 +24,18 @@ def build(
     Args:
         config: Where the files are and which columns mean what, as for training.
         out: Folder to make.
-        memory: Gigabytes to work in; a known dataset, an .npz and a .graphml go through memory whatever they take.
-        like: A run that remembers how its files were read, to read these alike.
-        report: Told how far it is.
+        memory: Gigabytes to work in; a known dataset, an .npz and a .graphml are loaded into memory in any case.
+        like: Folder of a run on the user's own files, to read these in the same way.
+        report: Called with the step, how much of it is done, and its total.
     """
     if not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
-    schema = None if like is None else _schema(like)
+    schema = None if like is None else run_schema(like)
+    if like is not None and schema is None:
+        raise RunError(f"{like}: no run on your own files, so it does not say how to read others")
     if streams(config.dataset):
         return from_files(config, out, int(memory * 2**30), schema, report)
     if schema is not None:
         refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
-        from cognn.data.readers.files import load_with_schema
-
         return from_dataset(load_with_schema(schema, config.dataset, config.edges), out)
     return from_dataset(load_data(config), out)
-
-
-def _schema(run: Path) -> Schema:
-    path = run / "schema.json"
-    if not path.exists():
-        raise RunError(f"{run}: no run on your own files, so it does not say how to read others")
-    return Schema.from_json(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Scoring a finished run again."""
+"""``cognn evaluate``: the scores of a finished run, computed again from its saved models."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,27 +7,31 @@ import torch
 
 from cognn.errors import ConfigError
 from cognn.run.fit import Fitted, precision
-from cognn.run.train import summarise
+from cognn.run.train import summarise_run
 from cognn.train import metrics
-from cognn.train.batcher import Items, outputs
+from cognn.train.batcher import Batcher, forward_all
 
 
 def evaluate(fitted: Fitted, samples: int = 0) -> dict[str, Any]:
-    """The summary of a run, from its saved models; with ``samples`` the mean of that many draws is scored."""
+    """The summary of a run from its saved models.
+
+    Args:
+        fitted: The run.
+        samples: Score the mean output over that many draws of the actions; 0 scores as in training.
+    """
     if samples < 0:
         raise ConfigError(f"samples: expected 0 or more, got {samples}")
     if samples and not fitted.config.model.acts:
         raise ConfigError("samples: the nodes of this run do not act, so there is nothing to draw; leave it out")
     config = replace(fitted.config.train, samples=samples or fitted.config.train.samples)
-    items, results = Items(fitted.dataset, config.batch_size, torch.device("cpu")), []
+    batcher, results = Batcher(fitted.dataset, config.batch_size, torch.device("cpu")), []
     for known in fitted.result["splits"]:
         torch.manual_seed(known["seed"])
         with precision(config):
-            out, _ = outputs(fitted.model(known["split"]), items, config)
-        parts = vars(fitted.dataset.splits[known["split"]]).items()
+            out, _ = forward_all(fitted.model(known["split"]), batcher, config)
         scores = {}
-        for name, part in parts:
+        for name, part in vars(fitted.dataset.splits[known["split"]]).items():
             part = fitted.dataset.labelled(part)
-            scores[name] = metrics.score(fitted.dataset.task, out[part], items.y[part])
+            scores[name] = metrics.score(fitted.dataset.task, out[part], batcher.y[part])
         results.append(known | scores)
-    return summarise(fitted.dataset.name, fitted.config, results)
+    return summarise_run(fitted.dataset.name, fitted.config, results)

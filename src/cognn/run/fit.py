@@ -19,9 +19,9 @@ from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
-from cognn.run.log_tail import Report
-from cognn.run.train import begin, run_config, train
-from cognn.train.batcher import Items, outputs
+from cognn.run.log_tail import RunCallback
+from cognn.run.train import create_run, run_config, train_run
+from cognn.train.batcher import Batcher, forward_all
 from cognn.train.build import build_model, cooperative, predictions
 from cognn.train.checkpoint import fingerprint, load_weights
 
@@ -128,11 +128,11 @@ def check_draws(samples: int) -> None:
 def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: int, actions: bool) -> Prediction:
     """Predict every item as training scores it, and the spread over ``samples`` draws of the actions."""
     check_draws(samples)
-    items, kind = Items(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
+    items, kind = Batcher(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
     spreads, codes = [], []
     with precision(config):
-        value = predictions(kind, outputs(model, items, config)[0].float())
-        for batch in items.all() if cooperative(model) is not None else []:
+        value = predictions(kind, forward_all(model, items, config)[0].float())
+        for batch in items.all_batches() if cooperative(model) is not None else []:
             inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
                 draws = torch.stack([predictions(kind, model(*inputs).float()) for _ in range(samples)])
@@ -163,7 +163,7 @@ def fit(
     data: Any = None,
     out: str | Path | None = None,
     jobs: int = 1,
-    report: Report | None = None,
+    report: RunCallback | None = None,
     *,
     recipe: str | Path | None = None,
     resume: str | Path | None = None,
@@ -213,9 +213,9 @@ def fit(
             if count > 1:
                 raise ConfigError(f"{name}: data from memory cannot be handed to other processes; use {name}=1")
     if resume is None:
-        begin(config, folder, dataset)
+        create_run(config, folder, dataset)
     try:
-        return Fitted(folder, config, train(folder, jobs, report, dataset, tensorboard), dataset)
+        return Fitted(folder, config, train_run(folder, jobs, report, dataset, tensorboard), dataset)
     except Interrupted:
         raise Interrupted(f"stopped; go on with cognn.fit(resume={str(folder)!r})") from None
 

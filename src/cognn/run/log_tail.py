@@ -1,4 +1,4 @@
-"""What other processes have logged of a run, told as if they were this one."""
+"""Replays progress logged by worker processes."""
 
 import math
 from collections.abc import Callable
@@ -7,24 +7,24 @@ from pathlib import Path
 from cognn.files.json import from_json
 from cognn.train.loop import Epoch
 
-Report = Callable[[int, Epoch, float, int], None]
-"""Told after every evaluation: the split, the line, the best validation score and its epoch."""
+RunCallback = Callable[[int, Epoch, float, int], None]
+"""Called after every evaluation with the split, the line of its log, the best validation score and its epoch."""
 
 
-class Log:
-    """The log of a split that another process writes."""
+class LogTail:
+    """Reads the log of a split while another process writes it."""
 
     def __init__(self, path: Path, higher_is_better: bool) -> None:
         self._path, self._sign = path, 1 if higher_is_better else -1
         self._offset, self._epoch = 0, 0
         self._best, self._best_epoch = math.nan, 0
 
-    def look(self) -> list[tuple[Epoch, float, int]]:
-        """Every line since the last look, with the best validation score so far and its epoch."""
+    def read(self) -> list[tuple[Epoch, float, int]]:
+        """Every new line, with the best validation score so far and its epoch."""
         found = []
         for text in self._lines():
             line = Epoch(**from_json(text))
-            if line.epoch <= self._epoch:  # a run that goes on repeats what it had not saved
+            if line.epoch <= self._epoch:  # a resumed split repeats the epochs after its checkpoint
                 continue
             self._epoch = line.epoch
             if math.isnan(self._best) or self._sign * line.val > self._sign * self._best:
@@ -33,7 +33,7 @@ class Log:
         return found
 
     def _lines(self) -> list[bytes]:
-        """Whole lines only; from the first one again if the log was cut back behind our back."""
+        """Complete lines only; from the start of the file if it was truncated in the meantime."""
         if not self._path.exists():
             return []
         with open(self._path, "rb") as file:
@@ -46,14 +46,16 @@ class Log:
         return lines
 
 
-def follow(out: Path, splits: list[int], report: Report | None, higher_is_better: bool) -> Callable[[], None]:
-    """What to call now and then, to report what the splits have logged meanwhile."""
-    logs = {index: Log(out / f"split-{index}" / "metrics.jsonl", higher_is_better) for index in splits}
+def follow_logs(
+    out: Path, splits: list[int], callback: RunCallback | None, higher_is_better: bool
+) -> Callable[[], None]:
+    """A function that passes the new lines of all splits to ``callback``, to be called now and then."""
+    logs = {index: LogTail(out / f"split-{index}" / "metrics.jsonl", higher_is_better) for index in splits}
 
-    def look() -> None:
+    def replay() -> None:
         for index, log in logs.items():
-            for line in log.look():
-                if report is not None:
-                    report(index, *line)
+            for line in log.read():
+                if callback is not None:
+                    callback(index, *line)
 
-    return look
+    return replay

@@ -1,4 +1,4 @@
-"""Predictions for every node of a store, in bounded memory, that go on where they were stopped."""
+"""Predictions for every node of a store, in bounded memory; a call that was killed resumes."""
 
 import math
 import os
@@ -20,13 +20,14 @@ from cognn.errors import DataError, RunError
 from cognn.inference import Pass, Scratch, infer
 from cognn.inference.layerwise import identity
 from cognn.run.fit import Fitted, Prediction, precision
-from cognn.run.predict import as_table
+from cognn.run.prediction_table import prediction_table
+from cognn.run.train import run_schema
 from cognn.train.build import cooperative, predictions
 
 GIGABYTES = 4.0
-"""To work in, where nothing else is said."""
+"""Default memory to work in."""
 ROWS = 1 << 18
-Report = Callable[[str, int, int], None]
+"""Rows of the table that are in memory at a time."""
 
 
 def write_store_predictions(
@@ -37,31 +38,32 @@ def write_store_predictions(
     samples: int = 0,
     actions: bool = False,
     memory: int = int(GIGABYTES * 2**30),
-    report: Report | None = None,
+    report: Callable[[str, int, int], None] | None = None,
 ) -> int:
     """Predict every node of a store as :func:`cognn.run.fit.predict` would, and write the same table.
 
-    States are kept in ``OUT.work`` until the table is written: the same call goes on where another was killed.
+    Node states are stored in ``OUT.work`` until the table is written, so that the same call resumes after a kill.
     """
     store = open_store(path)
     store.verify(None if report is None else partial(report, "check"))
-    task, names = _meaning(fitted, store)
+    task, names = _task(fitted, store)
     model = fitted.model(split, store.blank(task))
     seed, config = fitted.seed(split), fitted.config.train
     acts = cooperative(model) is not None
     draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
     options = {"actions": config.actions, "keep": actions, "seed": seed, "precision": config.precision, **draws}
-    begun = {"model": identity(model), "store": store.identity, "options": options}
-    scratch = Scratch(out.with_name(f"{out.name}.work"), begun)
-    keep = actions and acts
+    job = {"model": identity(model), "store": store.identity, "options": options}
+    scratch = Scratch(out.with_name(f"{out.name}.work"), job)
+    keep_actions = actions and acts
     passes = []
-    # Where scores are means of draws, the actions that are told are those of one pass beside them, as in memory.
-    if not draws["score"] or keep:
-        passes.append(Pass(config.actions, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep))
+    # If scores are means over draws, the actions are those of one additional pass, as for a graph in memory.
+    if not draws["score"] or keep_actions:
+        passes.append(Pass(config.actions, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep_actions))
     for stream, (name, count) in enumerate(draws.items(), 1):
-        of: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
+        # The spread is that of predictions; scores are predictions of the mean output.
+        transform: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
         for draw in range(count):
-            sink = partial(_add, scratch, name, store.num_nodes, draw, of)
+            sink = partial(_add_draw, scratch, name, store.num_nodes, draw, transform)
             passes.append(Pass("sample", (seed, stream, draw), sink))
     with precision(config):
         infer(model, store, scratch, passes, memory, report)
@@ -75,22 +77,21 @@ def write_store_predictions(
         if draws["spread"]:
             squares = rows(f"spread-squares-{(draws['spread'] - 1) % 2}")
             spread = (squares / (draws["spread"] - 1)).sqrt()
-        codes = rows("actions").long().T if keep else None
+        codes = rows("actions").long().T if keep_actions else None
         prediction = Prediction(predictions(task.kind, value), spread, codes)
-        return as_table(task.kind, names, store.ids(first, last), prediction)
+        return prediction_table(task.kind, names, store.ids(first, last), prediction)
 
     _write_table(out, scratch.folder, store.num_nodes, table)
     scratch.delete()
     return store.num_nodes
 
 
-def _meaning(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
-    """What is predicted, and what the classes are called; a store that was read in another way is refused."""
-    path = fitted.folder / "schema.json"
-    if not path.exists():  # a run on a known dataset
+def _task(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
+    """The task and the names of its classes; a store whose columns were read in another way is rejected."""
+    schema = run_schema(fitted.folder)
+    if schema is None:
         task = store.task or fitted.dataset.task
         return task, store.class_names or (fitted.data.class_names if fitted.data is not None else None)
-    schema = Schema.from_json(path.read_text(encoding="utf-8"))
     found = store.schema
     width = store.arrays["x"].shape[1]
     if width != schema.num_features:
@@ -109,7 +110,7 @@ def _columns(schema: Schema) -> dict[str, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two documents are equal, numbers up to rounding."""
+    """Whether two JSON values are equal up to rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -123,18 +124,21 @@ def _write(scratch: Scratch, name: str, num_nodes: int, first: int, last: int, o
     scratch.array(name, np.float32, (num_nodes, out.size(1)))[first:last] = out.numpy()
 
 
-def _add(
+def _add_draw(
     scratch: Scratch,
     name: str,
     num_nodes: int,
     draw: int,
-    of: Callable[[Tensor], Tensor],
+    transform: Callable[[Tensor], Tensor],
     first: int,
     last: int,
     out: Tensor,
 ) -> None:
-    """Mean and sum of squared deviations with one more draw (Welford), written beside those without it."""
-    value, before = of(out), (draw + 1) % 2
+    """Update the running mean and sum of squared deviations by one draw (Welford).
+
+    They alternate between two arrays, so that a block that is computed again after a kill reads unchanged values.
+    """
+    value, before = transform(out), (draw + 1) % 2
     mean, squares = torch.zeros_like(value), torch.zeros_like(value)
     if draw:
         mean, squares = (
@@ -150,7 +154,7 @@ _MOMENTS = ("mean", "squares")
 
 
 def _write_table(out: Path, scratch: Path, num_rows: int, table: Callable[[int, int], pl.DataFrame]) -> None:
-    """Write the rows piece by piece, the file whole or not at all."""
+    """Write the rows piece by piece, and the file atomically."""
     pieces = [(first, min(first + ROWS, num_rows)) for first in range(0, num_rows, ROWS)]
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
     try:

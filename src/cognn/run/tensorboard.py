@@ -1,7 +1,7 @@
-"""``cognn train --tensorboard``: the curves of a run where TensorBoard looks for them.
+"""``cognn train --tensorboard``: training curves as TensorBoard events.
 
-``metrics.jsonl`` is the record, and the event files are a picture of it that is drawn anew whenever training goes on:
-so a run that was killed, or trained for a while without them, has every point once.
+``metrics.jsonl`` is the record.  The event files are written again from it whenever training resumes, so a run that
+was killed, or trained for a while without ``--tensorboard``, has every point once.
 """
 
 import math
@@ -15,18 +15,18 @@ from cognn.train.loop import Epoch
 
 
 def need_tensorboard() -> None:
-    """Refuse early where the package is missing."""
+    """Raise early if the optional dependency is missing."""
     if find_spec("tensorboard") is None:
         raise RunError("tensorboard: not installed; pip install 'cognn[tensorboard]', or train without --tensorboard")
 
 
-class Events:
-    """The events of one split, in ``RUN/tensorboard/split-i``; a context that flushes them at its end.
+class SplitEvents:
+    """The events of one split in ``RUN/tensorboard/split-i``, as a context manager that closes their file.
 
     Args:
         run: Folder of the run.
         split: Index of the split.
-        metric: What the scores are called.
+        metric: Name of the scores.
     """
 
     def __init__(self, run: Path, split: int, metric: str) -> None:
@@ -36,11 +36,11 @@ class Events:
         self.writer: Any = None
 
     @property
-    def there(self) -> bool:
-        """Whether any were written."""
+    def exist(self) -> bool:
+        """Whether there is an event file."""
         return any(self.folder.glob("events.out.tfevents.*"))
 
-    def __enter__(self) -> "Events":
+    def __enter__(self) -> "SplitEvents":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -48,18 +48,18 @@ class Events:
             self.writer.close()
 
     def add(self, line: Epoch) -> None:
-        """Add an evaluation; the first one brings along those before it, from the log."""
+        """Add an evaluation; the first one of a process also adds those before it, from the log."""
         if self.writer is None:
-            self.redraw(line.epoch)
+            self.rewrite(line.epoch)
         self._write(line)
 
-    def redraw(self, before: float = math.inf) -> None:
-        """Start afresh with the evaluations of the log up to an epoch."""
-        from torch.utils.tensorboard import SummaryWriter
+    def rewrite(self, before: float = math.inf) -> None:
+        """Replace the event file by the evaluations of the log before an epoch."""
+        from torch.utils.tensorboard import SummaryWriter  # an optional dependency
 
         for old in self.folder.glob("events.out.tfevents.*"):
             old.unlink()
-        # The step tells a TensorBoard that is watching to forget what it read in the files that are gone.
+        # purge_step makes a running TensorBoard discard the points of the deleted files.
         self.writer = SummaryWriter(str(self.folder), purge_step=0)
         for text in self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []:
             line = Epoch(**from_json(text))

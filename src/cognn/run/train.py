@@ -1,4 +1,4 @@
-"""A run: all chosen splits of a dataset, in one folder that can be picked up at any time."""
+"""A run: all selected splits of a dataset, trained in one folder, which can be resumed at any time."""
 
 import os
 import sys
@@ -15,25 +15,25 @@ from cognn.config.options import Config
 from cognn.config.toml import load
 from cognn.data.dataset import Dataset
 from cognn.data.load import MEMORY, load_data
+from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, Lost, RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json, write_json
 from cognn.files.tensors import load_tensors
-from cognn.parallel.cluster import launched, leads
-from cognn.parallel.devices import RANK, first, make_fabric
+from cognn.parallel.cluster import detect_launcher, is_rank_zero
+from cognn.parallel.devices import RANK, make_fabric, on_rank_zero
 from cognn.parallel.workers import in_parallel, serve
-from cognn.run.log_tail import Report, follow
-from cognn.run.tensorboard import Events, need_tensorboard
+from cognn.run.log_tail import RunCallback, follow_logs
+from cognn.run.tensorboard import SplitEvents, need_tensorboard
 from cognn.train.build import build_model
-from cognn.train.checkpoint import fingerprint
-from cognn.train.loop import Epoch, identify, same_run, train_split
+from cognn.train.checkpoint import check_identity, fingerprint, run_identity
+from cognn.train.loop import Epoch, train_split
 from cognn.train.metrics import is_defined
-from cognn.train.minibatches import check, home, tell
-from cognn.train.partitions import kept
+from cognn.train.samplers import cached_partition, check_sampling, log_sampling, partition_folder
 
 
 def parse_numbers(kind: str, text: str, available: int) -> list[int]:
-    """``"0-3,7"`` to numbers, of splits or seeds as ``kind`` says; empty is all."""
+    """Parse ``"0-3,7"`` into numbers of splits or seeds, as ``kind`` names them; an empty text selects all."""
     if not available:
         raise ConfigError(f"{kind}: the dataset has none; a store built --like a run is to be scored, not trained on")
     if not text:
@@ -50,24 +50,24 @@ def parse_numbers(kind: str, text: str, available: int) -> list[int]:
     return sorted(set(chosen))
 
 
-def begin(config: Config, out: Path, dataset: Dataset) -> None:
-    """Make the folder of a new run; one that exists belongs to another run and is left alone."""
-    launch = launched()
-    if launch is not None:
-        launch.adopt(config.train)
+def create_run(config: Config, out: Path, dataset: Dataset) -> None:
+    """Check the options against the dataset and make the folder of a new run; an existing run is never overwritten."""
+    launcher = detect_launcher()
+    if launcher is not None:
+        launcher.set_devices(config.train)
     config.check()
-    _scored(dataset, parse_numbers("splits", config.data.splits, len(dataset.splits)))
-    check(config, dataset)
+    _check_metric(dataset, parse_numbers("splits", config.data.splits, len(dataset.splits)))
+    check_sampling(config, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
-    with torch.device("meta"):  # a name that the network refuses must not leave a folder that blocks the next try
+    with torch.device("meta"):  # before the folder exists, which would block the next attempt
         build_model(config.model, dataset)
-    together = config.train.devices == 1 or launch is not None
-    first(make_fabric(config.train) if together else None, lambda: _make(config, out, dataset))
+    together = config.train.devices == 1 or launcher is not None
+    on_rank_zero(make_fabric(config.train) if together else None, lambda: _make_folder(config, out, dataset))
 
 
-def _scored(dataset: Dataset, splits: list[int]) -> None:
-    """Refuse validation items whose score is not defined, such as those of one class: no epoch could be chosen."""
+def _check_metric(dataset: Dataset, splits: list[int]) -> None:
+    """Reject splits whose validation score is undefined, such as ROC AUC of one class: it could choose no epoch."""
     task = dataset.task
     for index in splits:
         items = dataset.labelled(dataset.splits[index].val)
@@ -79,95 +79,109 @@ def _scored(dataset: Dataset, splits: list[int]) -> None:
             )
 
 
-def _make(config: Config, out: Path, dataset: Dataset) -> None:
+def _make_folder(config: Config, out: Path, dataset: Dataset) -> None:
     if (out / "config.toml").exists():
-        raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
-    tell(config)
+        raise RunError(f"{out}: holds a run already; resume it with --resume {out}, or choose another --out")
+    log_sampling(config)
     write(out / "config.toml", config.to_toml().encode())
     if dataset.schema is not None:
         write(out / "schema.json", dataset.schema.to_json().encode())
 
 
-def train(
+def train_run(
     out: Path,
     jobs: int = 1,
-    report: Report | None = None,
+    report: RunCallback | None = None,
     dataset: Dataset | None = None,
     tensorboard: bool = False,
 ) -> dict[str, Any]:
-    """Train all splits of the run in ``out`` that are not done yet, and sum them up in ``result.json``."""
-    config, launch = run_config(out), launched()
+    """Train the unfinished splits of the run in ``out``, and write the summary of all to ``result.json``.
+
+    Args:
+        out: Folder that :func:`create_run` made.
+        jobs: Splits to train at the same time.
+        report: Called after every evaluation.
+        dataset: The dataset, if it is loaded already or was never a file.
+        tensorboard: Whether to write events for TensorBoard too.
+    """
+    config, launcher = run_config(out), detect_launcher()
     devices = config.train.devices
-    if launch is not None:
-        launch.check(devices)
+    if launcher is not None:
+        launcher.check_devices(devices)
     if jobs > 1 and devices > 1:
         raise ConfigError(f"jobs: this run has devices={devices} for every split; use jobs=1")
     if tensorboard:
         need_tensorboard()
     dataset = load_data(config.data) if dataset is None else dataset
     data, splits = fingerprint(dataset), parse_numbers("splits", config.data.splits, len(dataset.splits))
-    fabric = None if launch is None else make_fabric(config.train)
+    fabric = None if launcher is None else make_fabric(config.train)
 
     def prepare() -> list[int]:
+        """The splits to train, after a check that the finished ones are of the same data and options."""
         left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
         for index in set(splits).difference(left):
             weights = out / f"split-{index}" / "best.safetensors"
             if weights.exists():
-                same_run(load_tensors(weights)[1]["identity"], identify(config, data), weights)
-        if left and config.train.partitions:  # once for all splits, and where the user can read how
-            kept(dataset, config.train.partitions, home(config, out), data)
+                check_identity(load_tensors(weights)[1]["identity"], run_identity(config, data), weights)
+        if left and config.train.partitions:  # before any worker, so that its log message reaches the user
+            cached_partition(dataset, config.train.partitions, partition_folder(config, out), data)
         return left
 
-    def conclude() -> dict[str, Any]:
-        results = [_result(out / f"split-{index}" / "result.json") for index in splits]
-        summary = summarise(dataset.name, config, results)
+    def summarise() -> dict[str, Any]:
+        summary = summarise_run(dataset.name, config, [_read_result(out, index) for index in splits])
         for index in splits if tensorboard else []:
-            with Events(out, index, dataset.task.metric) as events:
-                if index not in left or not events.there:
-                    events.redraw()
+            with SplitEvents(out, index, dataset.task.metric) as events:
+                if index not in left or not events.exist:
+                    events.rewrite()
         write_json(out / "result.json", summary)
         return summary
 
-    left = first(fabric, prepare)
-    look = follow(out, left, report, dataset.task.higher_is_better)
-    if devices > 1 and launch is None:
+    left = on_rank_zero(fabric, prepare)
+    replay = follow_logs(out, left, report, dataset.task.higher_is_better)
+    if devices > 1 and launcher is None:
         for index in left:
-            _on_devices(out, index, devices, look, tensorboard)
+            _train_on_devices(out, index, devices, replay, tensorboard)
     elif jobs > 1 and len(left) > 1:
         tasks = {f"split {index}": (str(out), str(index), str(tensorboard)) for index in left}
-        in_parallel("cognn.run.train", tasks, jobs, look)
+        in_parallel("cognn.run.train", tasks, jobs, replay)
     else:
         for index in left:
-            _train_split(out, config, dataset, index, data, report, tensorboard and leads())
-    return first(fabric, conclude)
+            _train_split(out, config, dataset, index, data, report, tensorboard and is_rank_zero())
+    return on_rank_zero(fabric, summarise)
 
 
 def _train_split(
-    out: Path, config: Config, dataset: Dataset, index: int, data: str, report: Report | None, tensorboard: bool
+    out: Path, config: Config, dataset: Dataset, index: int, data: str, report: RunCallback | None, tensorboard: bool
 ) -> None:
-    with Events(out, index, dataset.task.metric) if tensorboard else nullcontext() as events:
+    with SplitEvents(out, index, dataset.task.metric) if tensorboard else nullcontext() as events:
 
-        def watch(line: Epoch, best: float, best_epoch: int) -> None:
+        def callback(line: Epoch, best: float, best_epoch: int) -> None:
             if events is not None:
                 events.add(line)
             if report is not None:
                 report(index, line, best, best_epoch)
 
-        train_split(config, dataset, index, out / f"split-{index}", data, watch)
+        train_split(config, dataset, index, out / f"split-{index}", data, callback)
 
 
-_AGAIN = "remove it and go on with --resume or the same cognn reproduce, which writes it again"
+def _train_on_devices(out: Path, index: int, devices: int, replay: Callable[[], None], tensorboard: bool) -> None:
+    """Train a split in one process per device; if one ends, all end."""
+    arguments = str(out), str(index), str(tensorboard), str(find_free_network_port())
+    tasks = {f"split {index}, device {rank}": (*arguments, str(rank)) for rank in range(devices)}
+    in_parallel("cognn.run.train", tasks, devices, replay)
 
 
-def _result(path: Path) -> dict[str, Any]:
-    """What a split came to."""
+def _worker(out: str, index: str, tensorboard: str, port: str = "", rank: str = "") -> None:
+    """Train a split in this process, as one rank of several if there is a ``port`` to meet at."""
+    if port:
+        os.environ.update({RANK: rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NODE_RANK": "0"})
+    config = run_config(Path(out))
+    dataset = load_data(config.data)
     try:
-        result = read_json(path)
-    except RunError as error:
-        raise RunError(f"{error}; {_AGAIN}") from None
-    if not isinstance(result, dict) or not {"metric", "train", "val", "test"} <= result.keys():
-        raise RunError(f"{path}: not the result of a split; {_AGAIN}")
-    return result
+        _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, tensorboard == "True")
+    except Lost:  # wait, so that the parent finds the process that died first and names it
+        time.sleep(2)
+        raise
 
 
 def run_config(out: Path) -> Config:
@@ -177,8 +191,26 @@ def run_config(out: Path) -> Config:
     return load(out / "config.toml")
 
 
-def summarise(name: str, config: Config, results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and standard deviation over splits."""
+def run_schema(out: Path) -> Schema | None:
+    """How a run on the user's own files read their columns; None for a run on a published dataset."""
+    path = out / "schema.json"
+    return Schema.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _read_result(out: Path, index: int) -> dict[str, Any]:
+    path = out / f"split-{index}" / "result.json"
+    remedy = "remove it and continue with --resume or the same cognn reproduce, which writes it again"
+    try:
+        result = read_json(path)
+    except RunError as error:
+        raise RunError(f"{error}; {remedy}") from None
+    if not isinstance(result, dict) or not {"metric", "train", "val", "test"} <= result.keys():
+        raise RunError(f"{path}: not the result of a split; {remedy}")
+    return result
+
+
+def summarise_run(name: str, config: Config, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and standard deviation of the scores over the splits."""
     summary: dict[str, Any] = {"dataset": name, "model": config.model.model, "metric": results[0]["metric"]}
     for part in ("train", "val", "test"):
         values = torch.tensor([result[part] for result in results], dtype=torch.float64)
@@ -186,25 +218,5 @@ def summarise(name: str, config: Config, results: list[dict[str, Any]]) -> dict[
     return summary | {"splits": results}
 
 
-def _on_devices(out: Path, index: int, devices: int, look: Callable[[], None], tensorboard: bool) -> None:
-    """One split in several processes; the end of one is the end of all."""
-    arguments = str(out), str(index), str(tensorboard), str(find_free_network_port())
-    tasks = {f"split {index}, device {rank}": (*arguments, str(rank)) for rank in range(devices)}
-    in_parallel("cognn.run.train", tasks, devices, look)
-
-
-def _work(out: str, index: str, tensorboard: str, port: str = "", rank: str = "") -> None:
-    """Train a split in a process of its own, or as one of several with a ``port`` to meet at."""
-    if port:
-        os.environ.update({RANK: rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NODE_RANK": "0"})
-    config = run_config(Path(out))
-    dataset = load_data(config.data)
-    try:
-        _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, tensorboard == "True")
-    except Lost:  # a process that dies cuts the others off: let it be the one that is found dead first
-        time.sleep(2)
-        raise
-
-
 if __name__ == "__main__":
-    sys.exit(serve(_work, sys.argv[1:]))
+    sys.exit(serve(_worker, sys.argv[1:]))

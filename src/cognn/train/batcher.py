@@ -1,4 +1,4 @@
-"""The items of a dataset as a model takes them: to train on, and to score."""
+"""Mini-batches of a dataset on a device: those of one process to train on, and all items to evaluate."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,25 +11,33 @@ from torch import Tensor, nn
 from cognn.config.options import TrainConfig
 from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset
-from cognn.data.sampling.batches import Batch, Batches
-from cognn.data.sampling.neighbors import Neighbors
-from cognn.parallel.devices import agreed
+from cognn.data.sampling.batches import Batch, GraphCollator
+from cognn.data.sampling.neighbors import NeighborhoodSampler
+from cognn.data.sampling.partition import PartitionSampler
+from cognn.parallel.devices import broadcast
 from cognn.train.build import cooperative
-from cognn.train.partitions import Partitions
 
 
-class Share(NamedTuple):
-    """What one process trains on of a mini-batch."""
+class RankBatch(NamedTuple):
+    """The part of a mini-batch that one process trains on."""
 
     batch: Batch
     rows: Tensor
-    """The outputs that count."""
+    """The outputs that enter the loss."""
     weight: float
-    """Its part of the targets of the whole mini-batch: 1 for a process that trains alone."""
+    """Share of this process in the targets of the mini-batch; 1 if there is one process."""
 
 
-class Items:
-    """The dataset as batches: one graph for node tasks, unless ``some`` makes mini-batches of it to train on."""
+class Batcher:
+    """Batches of a dataset on a device.
+
+    Args:
+        dataset: One graph or many.
+        batch_size: Graphs, or seed nodes of sampled neighbourhoods, per mini-batch over all processes.
+        device: Where the batches go.
+        dtype: Type of the features.
+        sampler: Mini-batches of a node task; by default it trains on the full graph.
+    """
 
     def __init__(
         self,
@@ -37,128 +45,152 @@ class Items:
         batch_size: int,
         device: torch.device,
         dtype: torch.dtype = torch.float32,
-        some: Partitions | Neighbors | None = None,
+        sampler: PartitionSampler | NeighborhoodSampler | None = None,
     ) -> None:
         attr = dataset.edge_attr
         attr = attr.to(dtype) if attr is not None and attr.is_floating_point() else attr
         dataset = replace(dataset, x=dataset.x.to(dtype), edge_attr=attr)
-        self.device, self.dtype, self.batch_size, self.some = device, dtype, batch_size, some
-        self.y, self.num_items = dataset.y.to(device), dataset.num_items
-        self.whole: Batch | None = None
-        self.trained: tuple[Tensor, Share] | None = None
-        if dataset.task.level == "node":
+        self.device, self.dtype, self.batch_size, self.sampler = device, dtype, batch_size, sampler
+        self.y = dataset.y.to(device)
+        self.full_graph: Batch | None = None
+        self._cached: tuple[Tensor, RankBatch] | None = None
+        if dataset.task.readout.one_graph:
             attr = None if dataset.edge_attr is None else dataset.edge_attr.to(device)
-            everything = torch.arange(dataset.num_nodes, device=device)
-            self.whole = Batch(dataset.x.to(device), dataset.graphs[0].to(device), attr, everything)
+            nodes = torch.arange(dataset.num_nodes, device=device)
+            self.full_graph = Batch(dataset.x.to(device), dataset.graphs[0].to(device), attr, nodes)
         else:
-            self.batches = Batches(dataset)
-            self.fixed = [self._take(items) for items in torch.arange(self.num_items).split(8 * batch_size)]
+            self.collator = GraphCollator(dataset)
+            self.eval_batches = [
+                self._to_device(self.collator.collate(items))
+                for items in torch.arange(dataset.num_items).split(8 * batch_size)
+            ]
 
-    def training(self, items: Tensor, fabric: Fabric | None = None, draws: int = 1) -> Iterator[Share | None]:
-        """Mini-batches to train on, ``draws`` times each, of each the share of this process; None where it has none."""
-        if isinstance(self.some, Partitions):
-            yield from self._of_partitions(self.some, items, fabric, draws)
-            return
-        if self.whole is not None and self.some is None:
-            if self.trained is None or not torch.equal(self.trained[0], items):
-                self.trained = (items, _repeated(_within(self.whole, items), draws))
-            yield self.trained[1]
-            return
-        order, rank, processes = _drawn(len(items), fabric)
-        for some in items[order].split(self.batch_size):
-            own = some[rank::processes]
-            weight = 1.0 if processes == 1 else self._targets(own) / self._targets(some)
-            rows = torch.arange(len(own), device=self.device)
-            yield _repeated(Share(self._take(own), rows, weight), draws) if len(own) else None
+    def train_batches(self, items: Tensor, fabric: Fabric | None = None, draws: int = 1) -> Iterator[RankBatch | None]:
+        """The mini-batches of an epoch; None where a mini-batch has no part for this process.
 
-    def _of_partitions(
-        self, cut: Partitions, items: Tensor, fabric: Fabric | None, draws: int
-    ) -> Iterator[Share | None]:
-        """As above: every process takes a mini-batch of partitions of its own, and a step is all of these."""
-        items = items.cpu()
-        trained = torch.zeros(len(cut.part), dtype=torch.bool)
-        trained[items] = True
-        known = self.y.cpu()[items].isfinite().view(len(items), -1).sum(1)
-        targets = torch.zeros_like(cut.count).index_add_(0, cut.part[items], known)
-        order, rank, processes = _drawn(len(cut.count), fabric)
-        for some in order.split(cut.per_batch * processes):
-            if not targets[some].any():  # context only: there is nothing to learn from it for anybody
+        Args:
+            items: The training items.
+            fabric: Of all processes, which all call this.
+            draws: Copies of every graph in a mini-batch, each with actions of its own.
+        """
+        if isinstance(self.sampler, PartitionSampler):
+            batches = self._partition_batches(self.sampler, items, fabric)
+        elif self.full_graph is not None and self.sampler is None:
+            yield self._full_graph_batch(self.full_graph, items, draws)
+            return
+        else:
+            batches = self._item_batches(items, fabric)
+        for batch in batches:
+            yield None if batch is None else _replicate(batch, draws)
+
+    def all_batches(self) -> list[Batch]:
+        """Every item once, in order."""
+        return [self.full_graph] if self.full_graph is not None else self.eval_batches
+
+    def _full_graph_batch(self, full: Batch, items: Tensor, draws: int) -> RankBatch:
+        """The same in every epoch."""
+        if self._cached is None or not torch.equal(self._cached[0], items):
+            self._cached = (items, _replicate(_components(full, items), draws))
+        return self._cached[1]
+
+    def _item_batches(self, items: Tensor, fabric: Fabric | None) -> Iterator[RankBatch | None]:
+        """Batches of graphs or sampled neighbourhoods; every process takes an equal share of the items of a batch."""
+        order, rank, world_size = _shuffle(len(items), fabric)
+        for chunk in items[order].split(self.batch_size):
+            own = chunk[rank::world_size]
+            if not len(own):
+                yield None
                 continue
-            own = some[rank * cut.per_batch : (rank + 1) * cut.per_batch]
+            weight = 1.0 if world_size == 1 else self._num_targets(own) / self._num_targets(chunk)
+            sampler = self.sampler
+            batch = (
+                sampler.sample(own.cpu())
+                if isinstance(sampler, NeighborhoodSampler)
+                else self.collator.collate(own.cpu())
+            )
+            yield RankBatch(self._to_device(batch), torch.arange(len(own), device=self.device), weight)
+
+    def _partition_batches(
+        self, sampler: PartitionSampler, items: Tensor, fabric: Fabric | None
+    ) -> Iterator[RankBatch | None]:
+        """Every process takes ``per_batch`` partitions of its own at each step."""
+        items = items.cpu()
+        is_train = torch.zeros(len(sampler.part), dtype=torch.bool)
+        is_train[items] = True
+        known = self.y.cpu()[items].isfinite().view(len(items), -1).sum(1)
+        targets = torch.zeros_like(sampler.count).index_add_(0, sampler.part[items], known)
+        order, rank, world_size = _shuffle(len(sampler.count), fabric)
+        for chunk in order.split(sampler.per_batch * world_size):
+            if not targets[chunk].any():  # no process has anything to train on
+                continue
+            own = chunk[rank * sampler.per_batch : (rank + 1) * sampler.per_batch]
             if not targets[own].any():
                 yield None
                 continue
-            batch, inside = cut.take(own)
-            rows = (inside & trained[batch.items]).nonzero().view(-1).to(self.device)
-            weight = float(targets[own].sum() / targets[some].sum())
-            yield _repeated(Share(self._moved(batch), rows, weight), draws)
+            batch, inside = sampler.induced(own)
+            rows = (inside & is_train[batch.items]).nonzero().view(-1).to(self.device)
+            weight = float(targets[own].sum() / targets[chunk].sum())
+            yield RankBatch(self._to_device(batch), rows, weight)
 
-    def all(self) -> list[Batch]:
-        """Every item once, in order."""
-        return [self.whole] if self.whole is not None else self.fixed
-
-    def _targets(self, items: Tensor) -> int:
+    def _num_targets(self, items: Tensor) -> int:
         return int(self.y[items].isfinite().sum())
 
-    def _take(self, items: Tensor) -> Batch:
-        if isinstance(self.some, Neighbors):
-            return self._moved(self.some.take(items.cpu()))
-        return self._moved(self.batches.take(items.cpu()))
-
-    def _moved(self, batch: Batch) -> Batch:
+    def _to_device(self, batch: Batch) -> Batch:
         x, graph, attr, items = batch
         if attr is not None:
             attr = attr.to(self.device, self.dtype if attr.is_floating_point() else None)
         return Batch(x.to(self.device, self.dtype), graph.to(self.device), attr, items.to(self.device))
 
 
-def _drawn(count: int, fabric: Fabric | None) -> tuple[Tensor, int, int]:
-    """The numbers below ``count`` in an order drawn by the first process, the own rank, and how many there are."""
+def _shuffle(count: int, fabric: Fabric | None) -> tuple[Tensor, int, int]:
+    """A random permutation, drawn by rank 0 for all; the rank of this process; the number of processes."""
     order = torch.randperm(count)
     if fabric is None or fabric.world_size == 1:
         return order, 0, 1
-    return agreed(fabric, order), fabric.global_rank, fabric.world_size
+    return broadcast(fabric, order), fabric.global_rank, fabric.world_size
 
 
-def _within(whole: Batch, items: Tensor) -> Share:
-    """The connected components that hold ``items``: no message comes to them from the rest of the graph.
+def _components(full: Batch, items: Tensor) -> RankBatch:
+    """The connected components that contain ``items``, which receive no messages from the rest of the graph.
 
-    On a graph in one piece that is all of it; on a forest, a model never even sees the trees that it is tested on, and
-    a batch norm takes its statistics from the others.
+    A connected graph is returned as it is.  In a forest, the model does not see the trees that it is tested on, and
+    batch norm does not take its statistics from them.
     """
-    label = whole.graph.components()
-    inside = torch.zeros(int(label.max()) + 1 if len(label) else 0, dtype=torch.bool, device=label.device)
-    inside[label[items]] = True
-    keep = inside[label]
+    label = full.graph.components()
+    chosen = torch.zeros(int(label.max()) + 1 if len(label) else 0, dtype=torch.bool, device=label.device)
+    chosen[label[items]] = True
+    keep = chosen[label]
     if bool(keep.all()):
-        return Share(whole, items, 1.0)
-    number, nodes, edge_index = keep.cumsum(0) - 1, keep.nonzero().flatten(), whole.graph.edge_index
+        return RankBatch(full, items, 1.0)
+    local, nodes, edge_index = keep.cumsum(0) - 1, keep.nonzero().flatten(), full.graph.edge_index
     edges = keep[edge_index[0]]
-    attr = None if whole.edge_attr is None else whole.edge_attr[edges]
-    graph = Graph.owning(number[edge_index[:, edges]], len(nodes))
-    return Share(Batch(whole.x[nodes], graph, attr, nodes), number[items], 1.0)
+    attr = None if full.edge_attr is None else full.edge_attr[edges]
+    graph = Graph.owning(local[edge_index[:, edges]], len(nodes))
+    return RankBatch(Batch(full.x[nodes], graph, attr, nodes), local[items], 1.0)
 
 
-def _repeated(share: Share, times: int) -> Share:
-    """So many copies of the graph side by side; they share nothing but their features."""
+def _replicate(rank_batch: RankBatch, times: int) -> RankBatch:
+    """Disjoint copies of the graph in one batch."""
     if times == 1:
-        return share
-    (x, graph, attr, nodes), rows = share.batch, share.rows
+        return rank_batch
+    (x, graph, attr, nodes), rows = rank_batch.batch, rank_batch.rows
     attr = None if attr is None else torch.cat([attr] * times)
     batch = Batch(x.repeat(times, 1), Graph.cat([graph] * times), attr, nodes.repeat(times))
-    return Share(batch, torch.cat([rows + copy * len(nodes) for copy in range(times)]), share.weight)
+    return RankBatch(batch, torch.cat([rows + copy * len(nodes) for copy in range(times)]), rank_batch.weight)
 
 
-def thinned(batch: Batch, share: float) -> Batch:
-    """The batch without a random share of its edges (DropEdge)."""
-    keep = torch.rand(batch.graph.num_edges, device=batch.x.device) >= share
+def drop_edges(batch: Batch, p: float) -> Batch:
+    """The batch without a random share ``p`` of its edges (DropEdge)."""
+    keep = torch.rand(batch.graph.num_edges, device=batch.x.device) >= p
     attr = None if batch.edge_attr is None else batch.edge_attr[keep]
     return batch._replace(graph=batch.graph.subgraph(keep), edge_attr=attr)
 
 
 @torch.no_grad()
-def outputs(model: nn.Module, items: Items, config: TrainConfig, trace: bool = False) -> tuple[Tensor, float | None]:
-    """The model's output for every item in one pass and, if asked, the share of edges that its actions keep."""
+def forward_all(
+    model: nn.Module, batcher: Batcher, config: TrainConfig, trace: bool = False
+) -> tuple[Tensor, float | None]:
+    """The outputs of all items in one pass and, with ``trace``, the share of edges that the actions keep."""
     model.eval()
     options: dict[str, Any] = {}
     acts = cooperative(model) is not None
@@ -167,7 +199,7 @@ def outputs(model: nn.Module, items: Items, config: TrainConfig, trace: bool = F
     elif acts:
         options["actions"] = config.actions
     outs, kept, edges = [], 0.0, 0
-    for batch in items.all():
+    for batch in batcher.all_batches():
         if trace and acts:
             out, seen = model(batch.x, batch.graph, batch.edge_attr, return_trace=True, **options)
             kept += float(seen.kept_ratio().nan_to_num(0).mean()) * batch.graph.num_edges

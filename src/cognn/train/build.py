@@ -1,24 +1,25 @@
-"""From a config and a dataset to a model."""
+"""Models from a config and a dataset."""
 
 import torch
 from torch import Tensor, nn
 
+from cognn.baselines.models import BASELINES, make_baseline
 from cognn.config.options import ModelConfig, TrainConfig
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError
 from cognn.nn import checks
-from cognn.nn.encoders import Encoded
+from cognn.nn.encoders import CategoricalEncoder, Encoded, SignFlip
 from cognn.nn.model import CoGNN
 
 
 def cooperative(model: nn.Module) -> CoGNN | None:
-    """The Co-GNN in a model, if its nodes act at all."""
+    """The Co-GNN in a model; None if its nodes do not act."""
     inner = _inner(model)
     return inner if isinstance(inner, CoGNN) and inner.action_network is not None else None
 
 
-def compute(model: nn.Module, config: TrainConfig) -> None:
-    """Let the layers of a Co-GNN be compiled or checkpointed."""
+def set_execution(model: nn.Module, config: TrainConfig) -> None:
+    """Compile the layers of a Co-GNN, or checkpoint its activations, as a config says."""
     inner = _inner(model)
     if isinstance(inner, CoGNN):
         inner.compiled, inner.checkpoint = config.compile, config.checkpoint
@@ -29,7 +30,7 @@ def _inner(model: nn.Module) -> nn.Module:
 
 
 def freeze_actions(model: nn.Module) -> None:
-    """Take the action network and its temperature out of training."""
+    """Exclude the action network and its temperature from training."""
     inner = cooperative(model)
     for part in (inner.action_network, inner.temperature) if inner is not None else ():
         if isinstance(part, nn.Module):
@@ -37,10 +38,10 @@ def freeze_actions(model: nn.Module) -> None:
 
 
 def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
-    """The network that ``config`` describes, sized for ``dataset``."""
+    """The network of a config, with the input and output widths of a dataset."""
     task = dataset.task
     in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
-    pool = config.pool if task.level == "graph" else None
+    pool = config.pool if task.readout.pools else None
     try:
         if config.model == "cognn":
             model: nn.Module = CoGNN(
@@ -69,23 +70,19 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
                 edge_categories=dataset.edge_spec.categories,
             )
         else:
-            from cognn.baselines.models import BASELINES, make_baseline
-
             checks.one_of("model", config.model, ["cognn", *BASELINES])
             model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, dataset.edge_spec)
     except (ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
     if dataset.node_categories is None:
         return model
-    from cognn.nn.encoders import CategoricalEncoder, SignFlip
-
     continuous = dataset.x.size(1) - len(dataset.node_categories)
     encoder = CategoricalEncoder(dataset.node_categories, config.hidden_channels, continuous)
     return Encoded(encoder, model, SignFlip(*dataset.sign_columns) if dataset.sign_columns else None)
 
 
 def num_parameters(model: nn.Module) -> int:
-    """Number of learned values."""
+    """Number of parameters."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

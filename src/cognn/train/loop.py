@@ -1,4 +1,4 @@
-"""The training loop: one split of one dataset, from the first epoch or from where it stopped."""
+"""The training loop: one split of one dataset, from the first epoch or from its last checkpoint."""
 
 import math
 import os
@@ -12,27 +12,24 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
 
-from cognn.config.options import Config, ModelConfig, TrainConfig
-from cognn.core.seeding import random_state, set_random_state
-from cognn.data.dataset import Dataset, Task
+from cognn.config.options import Config, TrainConfig
+from cognn.data.dataset import Dataset
 from cognn.errors import Diverged, Interrupted, RunError
 from cognn.files.json import to_json, write_json
 from cognn.files.locks import alone
-from cognn.files.tensors import load_tensors, save_tensors
-from cognn.parallel.devices import agreed, first, gathered, make_fabric, sum_gradients, summed
+from cognn.files.tensors import save_tensors
+from cognn.parallel.devices import all_reduce_sum, broadcast, make_fabric, on_rank_zero, sum_gradients
 from cognn.train import metrics
-from cognn.train.batcher import Items, outputs, thinned
-from cognn.train.build import build_model, compute, freeze_actions, num_parameters
-from cognn.train.checkpoint import load_weights, pack_optimizer, unpack_optimizer
-from cognn.train.minibatches import minibatches
+from cognn.train.batcher import Batcher, drop_edges, forward_all
+from cognn.train.build import build_model, freeze_actions, num_parameters, set_execution
+from cognn.train.checkpoint import TrainState, run_identity
 from cognn.train.provenance import origin
+from cognn.train.samplers import make_sampler
 
 CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
-WAIT = 30.0
-"""Seconds that a split waits for another process to let go of it."""
-_REMEDY = "; lower lr or set clip"
+LOCK_SECONDS = 30.0
+"""How long a split waits for another process that still trains it, such as the orphan of a killed command."""
 
 
 @dataclass
@@ -49,8 +46,8 @@ class Epoch:
     kept: float | None = None
 
 
-Watch = Callable[[Epoch, float, int], None]
-"""Told after every evaluation: the line, the best validation score so far and its epoch."""
+EpochCallback = Callable[[Epoch, float, int], None]
+"""Called after every evaluation with the line, the best validation score so far and its epoch."""
 
 
 def learning_rate(config: TrainConfig, epoch: int) -> float:
@@ -65,167 +62,200 @@ def learning_rate(config: TrainConfig, epoch: int) -> float:
     return config.lr
 
 
-def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data: str, watch: Watch) -> dict[str, Any]:
-    """Train on one split until done, or on from ``folder``'s last state; ``data`` is the dataset's fingerprint.
+def train_split(
+    config: Config, dataset: Dataset, index: int, folder: Path, data: str, callback: EpochCallback
+) -> dict[str, Any]:
+    """Train on one split to the end, resuming from the last checkpoint in ``folder``; returns its result.
 
-    With several devices every one of their processes calls this; the first of them evaluates, watches and writes.
+    With several devices, every process calls this.  Rank 0 evaluates, calls back and writes.
+
+    Args:
+        config: The options of the run.
+        dataset: The dataset to train on.
+        index: Index of the split.
+        folder: Folder of the split, for its log, checkpoints and result.
+        data: Fingerprint of the dataset.
+        callback: Called after every evaluation.
     """
     fabric = make_fabric(config.train)
     busy = f"{folder}: another process is training this split; wait for it, or end it"
-    with ExitStack() as held:  # an orphan of a command that was killed ends its epoch first
-        first(fabric, lambda: held.enter_context(alone(folder / ".lock", busy, WAIT)))
-        return _train_split(fabric, config, dataset, index, folder, data, watch)
+    with ExitStack() as lock:
+        on_rank_zero(fabric, lambda: lock.enter_context(alone(folder / ".lock", busy, LOCK_SECONDS)))
+        return _SplitTrainer(fabric, config, dataset, index, folder, data, callback).train()
 
 
-def _train_split(
-    fabric: Fabric, config: Config, dataset: Dataset, index: int, folder: Path, data: str, watch: Watch
-) -> dict[str, Any]:
-    t, task = config.train, dataset.task
-    torch.manual_seed(t.seed + index)
-    model = build_model(config.model, dataset)
-    compute(model, t)
-    if t.freeze_actions:
-        freeze_actions(model)
-    kind = torch.optim.AdamW if t.optimizer == "adamw" else torch.optim.Adam
-    fused = fabric.device.type == "cpu" and t.precision.endswith("true")  # one call instead of a dozen a parameter
-    optimizer: Any = kind(model.parameters(), lr=t.lr, weight_decay=t.weight_decay, fused=fused)
-    model, optimizer = fabric.setup(model, optimizer)
-    if fabric.global_rank:  # the same weights, but actions and dropout of its own
-        torch.manual_seed(t.seed + index + (fabric.global_rank << 32))
-    some = minibatches(config, dataset, folder.parent, data, fabric)
-    dtype = torch.float64 if t.precision == "64-true" else torch.float32
-    items = Items(dataset, t.batch_size, fabric.device, dtype, some)
-    split = {name: dataset.labelled(part) for name, part in vars(dataset.splits[index]).items()}
-    for name in ("train", "val"):
-        if not len(split[name]):
-            raise RunError(f"{dataset.name}: split {index} has no labelled {name} items; give it some")
-    split = {name: part.to(fabric.device) for name, part in split.items()}
+class _SplitTrainer:
+    """The training of one split; the arguments are those of :func:`train_split`."""
 
-    state, sign = folder / "last" / "state.safetensors", 1 if task.higher_is_better else -1
-    progress: dict[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "scores": None, "seconds": 0.0, "metrics": 0}
-    identity = identify(config, data) | {"split": index}
-    best_weights: dict[str, Tensor] = {}
-    if state.exists():
-        tensors, facts = load_tensors(state)
-        same_run(facts["identity"], identity, state)
-        load_weights(_unwrapped(model), tensors, "model/", state)
-        unpack_optimizer(optimizer, tensors)
-        best_weights = {key: value for key, value in tensors.items() if key.startswith("best/")}
-        set_random_state(fabric.device, tensors[_rng(fabric.global_rank)])
-        progress = facts["progress"]
-    if agreed(fabric, progress["epoch"]) != progress["epoch"]:
-        raise RunError(f"{state}: process {fabric.global_rank} does not see it as the first one does; share the folder")
+    def __init__(
+        self,
+        fabric: Fabric,
+        config: Config,
+        dataset: Dataset,
+        index: int,
+        folder: Path,
+        data: str,
+        callback: EpochCallback,
+    ) -> None:
+        t = config.train
+        self.fabric, self.config, self.task, self.index, self.callback = fabric, t, dataset.task, index, callback
+        self.folder, self.checkpoint = folder, folder / "last" / "state.safetensors"
+        self.identity = run_identity(config, data) | {"split": index}
+        self.seed = t.seed + index
 
-    def save(lines: Any) -> None:
-        generators = {_rng(rank): bits for rank, bits in enumerate(gathered(fabric, random_state(fabric.device)))}
-        if not fabric.is_global_zero:
-            return
-        weights = {f"model/{key}": value for key, value in _unwrapped(model).state_dict().items()}
-        if not all(bool(value.isfinite().all()) for value in weights.values()):
-            raise Diverged(f"split {index}: a weight is not finite after epoch {progress['epoch']}{_REMEDY}")
-        lines.flush()
-        os.fsync(lines.fileno())  # a power cut must not leave a state that knows more of the log than there is
-        progress.update(metrics=lines.tell(), seconds=time.perf_counter() - began)
-        tensors = weights | pack_optimizer(optimizer) | best_weights | generators
-        save_tensors(state, tensors, {"identity": identity, "progress": progress})
+        torch.manual_seed(self.seed)
+        model = build_model(config.model, dataset)
+        set_execution(model, t)
+        if t.freeze_actions:
+            freeze_actions(model)
+        kind = torch.optim.AdamW if t.optimizer == "adamw" else torch.optim.Adam
+        fused = fabric.device.type == "cpu" and t.precision.endswith("true")  # one call instead of a dozen a parameter
+        optimizer: Any = kind(model.parameters(), lr=t.lr, weight_decay=t.weight_decay, fused=fused)
+        self.fabric_model, optimizer = fabric.setup(model, optimizer)
+        if fabric.global_rank:  # equal initial weights, but other actions and dropout
+            torch.manual_seed(self.seed + (fabric.global_rank << 32))
 
-    def done() -> bool:
-        epoch = progress["epoch"]
-        late = t.patience and epoch % t.eval_every == 0 and epoch - progress["best_epoch"] >= t.patience
-        return bool(late) or epoch == t.epochs
+        sampler = make_sampler(config, dataset, folder.parent, data, fabric)
+        dtype = torch.float64 if t.precision == "64-true" else torch.float32
+        self.batcher = Batcher(dataset, t.batch_size, fabric.device, dtype, sampler)
+        self.split = {name: dataset.labelled(part) for name, part in vars(dataset.splits[index]).items()}
+        for name in ("train", "val"):
+            if not len(self.split[name]):
+                raise RunError(f"{dataset.name}: split {index} has no labelled {name} items; give it some")
+        self.split = {name: part.to(fabric.device) for name, part in self.split.items()}
+        self.state = TrainState(model, optimizer)
 
-    def evaluate(loss: float, lr: float, lines: Any) -> None:
-        nonlocal best_weights
-        epoch = progress["epoch"]
-        look = epoch == t.epochs or (epoch // t.eval_every) % 10 == 1  # a trace costs a little: not every time
-        with fabric.autocast():
-            out, kept = outputs(_unwrapped(model), items, t, trace=look and not t.samples)
+    def train(self) -> dict[str, Any]:
+        """Train until the last epoch, or until the validation score has not improved for ``patience`` epochs."""
+        fabric, state = self.fabric, self.state
+        state.restore(self.checkpoint, self.identity, fabric)
+        self.began, saved = time.perf_counter() - state.seconds, time.perf_counter()
+        writes = fabric.is_global_zero
+        opened = _open_log(self.folder / "metrics.jsonl", state.log_bytes) if writes else nullcontext()
+        with _defer_signals() as stop_requested, opened as log:
+            finished = self.finished()  # a resumed split may be
+            while not finished:
+                lr = learning_rate(self.config, state.epoch)
+                loss = self.train_epoch(lr)
+                if writes and self.evaluation_due():
+                    self.evaluate(loss, lr, log)
+                # Processes differ in scores, clocks and signals, so they agree on what to do.
+                stop = self.any_process(stop_requested())
+                due = stop or time.perf_counter() - saved > CHECKPOINT_SECONDS
+                finished, due = broadcast(fabric, (self.finished(), due))
+                if finished or due:
+                    self.save(log)
+                    saved = time.perf_counter()
+                if stop and not finished:
+                    raise Interrupted
+        result = self.write_result()
+        if self.any_process(stop_requested()):  # in the last epoch: the next split must not start
+            raise Interrupted
+        return result
+
+    def train_epoch(self, lr: float) -> float:
+        """One pass over the training items; returns the mean loss over the items of all processes."""
+        fabric, config, model, optimizer = self.fabric, self.config, self.fabric_model, self.state.optimizer
+        model.train()
+        for group in optimizer.param_groups:
+            group["lr"] = lr
+        total, count = 0.0, 0
+        for rank_batch in self.batcher.train_batches(self.split["train"], fabric, config.draws):
+            optimizer.zero_grad()
+            if rank_batch is not None:
+                batch, rows, weight = rank_batch
+                batch = drop_edges(batch, config.drop_edge) if config.drop_edge else batch
+                options = {"return_trace": True} if config.edge_price else {}
+                with fabric.autocast(), _explain_batch_norm():
+                    out = self.state.model(batch.x, batch.graph, batch.edge_attr, **options)
+                out, trace = out if options else (out, None)
+                loss = metrics.loss(self.task, out[rows], self.batcher.y[batch.items[rows]])
+                price = 0.0 if trace is None else config.edge_price * trace.expected_kept().mean()
+                fabric.backward((loss + price) * weight)
+                total, count = total + loss.item() * len(rows), count + len(rows)
+            sum_gradients(fabric, model)
+            if config.clip:
+                fabric.clip_gradients(model, optimizer, max_norm=config.clip)
+            optimizer.step()
+        total, count = all_reduce_sum(fabric, torch.tensor([total, count], dtype=torch.float64)).tolist()
+        self.state.epoch += 1
+        if not math.isfinite(total / count):
+            raise self.diverged(f"the loss is {total / count} at epoch {self.state.epoch}")
+        return total / count
+
+    def evaluation_due(self) -> bool:
+        """Whether this epoch is evaluated."""
+        return self.state.epoch % self.config.eval_every == 0 or self.state.epoch == self.config.epochs
+
+    def evaluate(self, loss: float, lr: float, log: Any) -> None:
+        """Score all parts of the split, log a line, and keep the weights if they are the best."""
+        config, state, task = self.config, self.state, self.task
+        # Tracing the actions takes a little longer, so not every evaluation does.
+        trace = state.epoch == config.epochs or (state.epoch // config.eval_every) % 10 == 1
+        with self.fabric.autocast():
+            out, kept = forward_all(state.model, self.batcher, config, trace=trace and not config.samples)
         if not bool(out.isfinite().all()):
-            raise Diverged(f"split {index}: an output is not finite after epoch {epoch}{_REMEDY}")
-        scores = {name: metrics.score(task, out[part], items.y[part]) for name, part in split.items()}
-        line = Epoch(epoch, loss, lr, **scores, seconds=time.perf_counter() - began, kept=kept)
-        lines.write(to_json(asdict(line)) + "\n")
-        better = progress["best"] is None or sign * scores["val"] > sign * progress["best"]
-        if better or math.isnan(progress["best"]):
-            weights = _unwrapped(model).state_dict()
-            best_weights = {f"best/{key}": value.detach().clone() for key, value in weights.items()}
-            progress.update(best=scores["val"], best_epoch=epoch, scores=scores)
-        watch(line, progress["best"], progress["best_epoch"])
+            raise self.diverged(f"an output is not finite after epoch {state.epoch}")
+        scores = {name: metrics.score(task, out[part], self.batcher.y[part]) for name, part in self.split.items()}
+        line = Epoch(state.epoch, loss, lr, **scores, seconds=time.perf_counter() - self.began, kept=kept)
+        log.write(to_json(asdict(line)) + "\n")
+        sign = 1 if task.higher_is_better else -1
+        if state.best is None or math.isnan(state.best) or sign * scores["val"] > sign * state.best:
+            state.keep_best(scores)
+        assert state.best is not None
+        self.callback(line, state.best, state.best_epoch)
 
-    began, saved = time.perf_counter() - progress["seconds"], time.perf_counter()
-    writing = _appending(folder / "metrics.jsonl", progress["metrics"]) if fabric.is_global_zero else nullcontext()
-    with _stop_when_asked() as asked, writing as lines:
-        ends = done()
-        while not ends:
-            lr = learning_rate(t, progress["epoch"])
-            loss = _epoch(fabric, model, optimizer, items, split["train"], task, lr, t)
-            progress["epoch"] += 1
-            if not math.isfinite(loss):
-                raise Diverged(f"split {index}: the loss is {loss} at epoch {progress['epoch']}{_REMEDY}")
-            if fabric.is_global_zero and (progress["epoch"] % t.eval_every == 0 or progress["epoch"] == t.epochs):
-                evaluate(loss, lr, lines)
-            # What hangs on a score, a clock or a signal is decided once for all processes.
-            stop = bool(summed(fabric, torch.tensor(float(asked()))))
-            due = stop or time.perf_counter() - saved > CHECKPOINT_SECONDS
-            ends, due = agreed(fabric, (done(), due))
-            if due or ends:
-                save(lines)
-                saved = time.perf_counter()
-            if stop and not ends:
-                raise Interrupted
-    result = {
-        "split": index,
-        "seed": t.seed + index,
-        "metric": task.metric,
-        "best_epoch": progress["best_epoch"],
-        "epochs": progress["epoch"],
-        **(progress["scores"] or {}),
-        "seconds": round(progress["seconds"], 2),
-        "parameters": num_parameters(model),
-        "threads": torch.get_num_threads(),
-        **origin(),
-    }
-    if fabric.is_global_zero:
-        facts = {"identity": identity, "epoch": progress["best_epoch"], "scores": progress["scores"]}
-        save_tensors(folder / "best.safetensors", {k.removeprefix("best/"): v for k, v in best_weights.items()}, facts)
-        write_json(folder / "result.json", result)
-    if bool(summed(fabric, torch.tensor(float(asked())))):  # too late for this one, but not for what would follow
-        raise Interrupted
-    return result
+    def finished(self) -> bool:
+        """Whether the last epoch is reached, or ``patience`` is exhausted."""
+        config, epoch = self.config, self.state.epoch
+        waited = epoch - self.state.best_epoch if epoch % config.eval_every == 0 else 0
+        return epoch == config.epochs or (config.patience > 0 and waited >= config.patience)
 
+    def save(self, log: Any) -> None:
+        """Write a checkpoint, unless a weight has diverged."""
+        state = self.state
+        if self.fabric.is_global_zero:
+            if not all(bool(weight.isfinite().all()) for weight in state.model.state_dict().values()):
+                raise self.diverged(f"a weight is not finite after epoch {state.epoch}")
+            log.flush()
+            os.fsync(log.fileno())  # after a power failure the log must have all lines that the checkpoint counts
+            state.log_bytes = log.tell()
+        state.seconds = time.perf_counter() - self.began
+        state.save(self.checkpoint, self.identity, self.fabric)
 
-def _epoch(
-    fabric: Fabric, model: Any, optimizer: Any, items: Items, train: Tensor, task: Task, lr: float, config: TrainConfig
-) -> float:
-    """One pass over the training items; the mean loss over them, of all processes."""
-    model.train()
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-    total, count = 0.0, 0
-    for share in items.training(train, fabric, config.draws):
-        optimizer.zero_grad()
-        if share is not None:
-            batch, rows, weight = share
-            batch = thinned(batch, config.drop_edge) if config.drop_edge else batch
-            options = {"return_trace": True} if config.edge_price else {}
-            with fabric.autocast(), _enough_nodes():
-                out = _unwrapped(model)(batch.x, batch.graph, batch.edge_attr, **options)
-            out, trace = out if options else (out, None)
-            loss = metrics.loss(task, out[rows], items.y[batch.items[rows]])
-            price = 0.0 if trace is None else config.edge_price * trace.expected_kept().mean()
-            fabric.backward((loss + price) * weight)
-            total, count = total + loss.item() * len(rows), count + len(rows)
-        sum_gradients(fabric, model)
-        if config.clip:
-            fabric.clip_gradients(model, optimizer, max_norm=config.clip)
-        optimizer.step()
-    total, count = summed(fabric, torch.tensor([total, count], dtype=torch.float64)).tolist()
-    return total / count
+    def write_result(self) -> dict[str, Any]:
+        """The result of the split; rank 0 writes it and the best weights."""
+        state = self.state
+        result = {
+            "split": self.index,
+            "seed": self.seed,
+            "metric": self.task.metric,
+            "best_epoch": state.best_epoch,
+            "epochs": state.epoch,
+            **(state.best_scores or {}),
+            "seconds": round(state.seconds, 2),
+            "parameters": num_parameters(state.model),
+            "threads": torch.get_num_threads(),
+            **origin(),
+        }
+        if self.fabric.is_global_zero:
+            facts = {"identity": self.identity, "epoch": state.best_epoch, "scores": state.best_scores}
+            save_tensors(self.folder / "best.safetensors", state.best_weights, facts)
+            write_json(self.folder / "result.json", result)
+        return result
+
+    def any_process(self, flag: bool) -> bool:
+        """Whether ``flag`` is set on any process."""
+        return bool(all_reduce_sum(self.fabric, torch.tensor(float(flag))))
+
+    def diverged(self, what: str) -> Diverged:
+        """The error for a number that is not finite."""
+        return Diverged(f"split {self.index}: {what}; lower lr or set clip")
 
 
 @contextmanager
-def _enough_nodes() -> Iterator[None]:
-    """Batch norm has no spread to divide by where a mini-batch is one node."""
+def _explain_batch_norm() -> Iterator[None]:
+    """Turn PyTorch's error for batch norm over a single node into one that names the option."""
     try:
         yield
     except ValueError as error:
@@ -234,58 +264,34 @@ def _enough_nodes() -> Iterator[None]:
         raise RunError("norm: batch needs mini-batches of two nodes and more; use norm=layer, or larger ones") from None
 
 
-def _rng(rank: int) -> str:
-    return f"rng/{rank}" if rank else "rng"
-
-
-def _unwrapped(model: Any) -> nn.Module:
-    return getattr(model, "module", model)
-
-
-def identify(config: Config, data: str) -> dict[str, Any]:
-    """What a model was trained by and on, ``data`` being the fingerprint of the dataset."""
-    return {"config": asdict(config.model) | asdict(config.train), "data": data}
-
-
-def same_run(found: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
-    """Refuse to go on with a run, saved in ``path``, whose dataset or options are no longer the same."""
-    if found["data"] != expected["data"]:
-        raise RunError(f"{path}: the dataset has changed since this run began; start a new one with --out")
-    defaults = asdict(ModelConfig()) | asdict(TrainConfig())  # for a run that began before an option was there
-    for key, value in expected["config"].items():
-        was = found["config"].get(key, defaults.get(key))
-        if was != value:
-            raise RunError(f"{path}: this run has {key}={was!r}, not {value!r}; start a new one with --out")
-
-
 @contextmanager
-def _appending(path: Path, position: int) -> Iterator[Any]:
-    """The log, cut back to what the saved state knows of, and to whole lines if it is shorter than that."""
+def _open_log(path: Path, size: int) -> Iterator[Any]:
+    """The log, truncated to ``size``, which the checkpoint knows, or to complete lines if it is shorter."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:
-        if path.stat().st_size < position:
-            position = path.read_bytes().rfind(b"\n") + 1
-        file.truncate(position)
+        if path.stat().st_size < size:
+            size = path.read_bytes().rfind(b"\n") + 1
+        file.truncate(size)
         file.seek(0, os.SEEK_END)
         yield file
 
 
 @contextmanager
-def _stop_when_asked() -> Iterator[Callable[[], bool]]:
-    """Let the epoch end before Ctrl-C or a scheduler's SIGTERM takes effect; a second Ctrl-C does not wait."""
-    asked: list[int] = []
+def _defer_signals() -> Iterator[Callable[[], bool]]:
+    """Let the epoch end before Ctrl-C or a scheduler's SIGTERM takes effect; a second Ctrl-C stops at once."""
+    received: list[int] = []
 
-    def note(number: int, _: Any) -> None:
-        if asked and number == signal.SIGINT:
+    def receive(number: int, _: Any) -> None:
+        if received and number == signal.SIGINT:
             raise KeyboardInterrupt
-        asked.append(number)
+        received.append(number)
 
     try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: somebody else's signals
+        before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # signal handlers can be set in the main thread only
         before = {}
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

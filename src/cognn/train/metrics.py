@@ -1,6 +1,7 @@
-"""Losses and scores, by the kind of task.
+"""Losses and scores by the kind of task.
 
-The two scores of a ranking are written out here: a package for them would take a second of every start.
+ROC AUC and average precision are implemented here: torchmetrics or scikit-learn would be a dependency that takes about
+a second to import, and missing targets would still have to be masked for it.
 """
 
 import math
@@ -13,7 +14,7 @@ from cognn.data.dataset import Metric, Task
 
 
 def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
-    """Mean loss over the targets that are there: cross entropy, or the absolute error of a regression."""
+    """Mean loss over the known targets: cross entropy, or the absolute error of a regression."""
     if task.kind == "multiclass":
         return cross_entropy(out, y)
     if task.kind == "binary":
@@ -25,19 +26,19 @@ def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
 
 
 def is_defined(task: Task, y: Tensor) -> bool:
-    """Whether items with these targets can be scored at all, whatever is predicted for them."""
+    """Whether the metric is defined for items with these targets."""
     return not math.isnan(score(task, torch.zeros(len(y), task.num_outputs), y))
 
 
 def score(task: Task, out: Tensor, y: Tensor) -> float:
-    """The task's metric; nan where it is not defined, as for a split without items or with one class only.
+    """The task's metric; nan where it is undefined, as for no items or a single class.
 
-    ROC AUC and average precision of several classes or labels are the mean over those that the items tell apart: in a
-    small split some class may be absent, or a label be the same everywhere.
+    ROC AUC and average precision of several classes or labels are macro averages over those with both positive and
+    negative items: in a small split a class may be absent, or a label constant.
     """
     if len(y) == 0:
         return float("nan")
-    # In double precision, or large outputs would tie once they are squeezed into [0, 1].
+    # In single precision, large logits would tie after the sigmoid or softmax.
     out = out.detach().double()
     if task.kind == "regression":
         known = ~torch.isnan(y)
@@ -57,27 +58,27 @@ def score(task: Task, out: Tensor, y: Tensor) -> float:
 def _binary(metric: Metric, p: Tensor, target: Tensor) -> float:
     target = target.long()
     if metric == "accuracy":
-        return float(((p > 0.5) == target).double().mean())  # of nothing it is nan
+        return float(((p > 0.5) == target).double().mean())  # nan without items
     if len(target) == 0 or target.min() == target.max():
         return float("nan")
-    return float((_roc_auc if metric == "roc_auc" else _average_precision)(*_found(p, target)))
+    return float((_roc_auc if metric == "roc_auc" else _average_precision)(*_counts(p, target)))
 
 
-def _roc_auc(found: Tensor, wrong: Tensor) -> Tensor:
-    """Share of the pairs of a positive and a negative that the score orders rightly, a tie counting half."""
-    return torch.trapezoid(found, wrong) / (found[-1] * wrong[-1])
+def _roc_auc(tp: Tensor, fp: Tensor) -> Tensor:
+    """Share of the pairs of a positive and a negative that are ranked correctly; a tie counts half."""
+    return torch.trapezoid(tp, fp) / (tp[-1] * fp[-1])
 
 
-def _average_precision(found: Tensor, wrong: Tensor) -> Tensor:
-    r""":math:`\sum_k (R_k - R_{k-1}) P_k` over the different scores, recall and precision down to each of them."""
-    return (found.diff() * found[1:] / (found[1:] + wrong[1:])).sum() / found[-1]
+def _average_precision(tp: Tensor, fp: Tensor) -> Tensor:
+    r""":math:`\sum_k (R_k - R_{k-1}) P_k` with the recall and precision at every distinct threshold."""
+    return (tp.diff() * tp[1:] / (tp[1:] + fp[1:])).sum() / tp[-1]
 
 
-def _found(p: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """How many positives and how many negatives score as high as each of the different scores, and 0 before them."""
+def _counts(p: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """True and false positives at every distinct threshold, in descending order, after a leading 0."""
     p, order = p.sort(descending=True)
-    last = torch.cat([p[1:] != p[:-1], p.new_ones(1, dtype=torch.bool)])  # of those that tie
-    found = target[order].double().cumsum(0)
+    last = torch.cat([p[1:] != p[:-1], p.new_ones(1, dtype=torch.bool)])  # of every tie
+    tp = target[order].double().cumsum(0)
     seen = torch.arange(1, len(p) + 1, device=p.device, dtype=torch.float64)
     start = seen.new_zeros(1)
-    return torch.cat([start, found[last]]), torch.cat([start, (seen - found)[last]])
+    return torch.cat([start, tp[last]]), torch.cat([start, (seen - tp)[last]])

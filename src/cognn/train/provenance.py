@@ -1,4 +1,4 @@
-"""Where a number comes from: versions and hardware."""
+"""The versions and the hardware that a result was computed with."""
 
 import os
 import platform
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def origin() -> dict[str, Any]:
-    """What goes beside every number."""
+    """What is recorded with every result."""
     return {"versions": versions(), "hardware": hardware()}
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes."""
+    """Versions of Python, cognn, PyTorch and PyG."""
     packages = {name: _version(name) for name in ("cognn", "torch", "torch_geometric")}
     return {"python": platform.python_version(), **packages}
 
@@ -22,7 +22,7 @@ def versions() -> dict[str, str]:
 def _version(name: str) -> str:
     try:
         return version(name)
-    except PackageNotFoundError:  # on the path, but not installed
+    except PackageNotFoundError:  # importable, but not installed
         return "unknown"
 
 

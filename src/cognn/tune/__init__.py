@@ -1,1 +1,13 @@
-"""TODO."""
+"""Hyperparameter search: ``cognn tune``, with Optuna.
+
+A study is a folder of trials, and a trial is a run of :mod:`cognn.train` that sees no test targets.  May import
+everything up to ``run``.  Start with :func:`cognn.tune.search.tune`; :mod:`~cognn.tune.study` decides which process
+trains which trial, and :mod:`~cognn.tune.report` writes the result.
+"""
+
+from importlib.util import find_spec
+
+from cognn.errors import RunError
+
+if find_spec("optuna") is None:  # an optional dependency, which every module here needs
+    raise RunError("tune needs Optuna, which is not installed; pip install 'cognn[tune]'")

@@ -1,44 +1,46 @@
-"""What a study found: the best trials, what mattered, pictures of both, and a recipe."""
+"""The result of a study: its best trials, the importance of the options, plots of both, and a recipe."""
 
-import importlib
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from optuna import Study
+from optuna.exceptions import ExperimentalWarning
+from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+from optuna.trial import FrozenTrial, TrialState
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from cognn.config.spaces import configure, is_range
 from cognn.errors import RunError
 from cognn.files.atomic import write
 from cognn.files.json import write_json
-
-if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.trial import FrozenTrial
-
-    from cognn.tune.study import Plan
+from cognn.tune.study import StudyPlan
 
 SHOWN = 10
-BESIDE = 5  # of them in a terminal of 80 columns, a column each
+"""Best trials in ``tune.json``."""
+COLUMNS = 5
+"""Best trials in a terminal of 80 columns."""
 
 
-def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
-    """Write ``tune.json``, ``best.toml`` and the plots; the content of the first."""
-    from optuna.trial import TrialState
-
+def summarise_study(folder: Path, study: Study, plan: StudyPlan) -> dict[str, Any]:
+    """Write ``tune.json``, ``best.toml`` and the plots; returns the content of ``tune.json``."""
     trials = [trial for trial in study.get_trials(deepcopy=False) if "same_as" not in trial.user_attrs]
     done = [trial for trial in trials if trial.state == TrialState.COMPLETE and trial.value is not None]
     if not done:
         reasons = [trial.user_attrs["why"] for trial in trials if "why" in trial.user_attrs]
         why = f"the last one because: {reasons[-1]}" if reasons else "run more with --trials"
-        raise RunError(f"{folder}: no trial of this study came to its end; {why}")
+        raise RunError(f"{folder}: no trial of this study has finished; {why}")
     sign = 1 if plan.higher_is_better else -1
     done.sort(key=lambda trial: -sign * _score(trial))  # ties: the earlier trial
-    mattered, notes = importance(study, len(done))
-    if mattered and _score(done[0]) == _score(done[-1]):
-        mattered, notes = {}, ["nothing mattered: all finished trials have the same score"]
-    elsewhere = sum(trial.state == TrialState.RUNNING for trial in trials)
-    if elsewhere:
-        notes = [*notes, f"trials that others are still at: {elsewhere}; give the command again to count them in"]
-    plots, note = _plots(folder, plan, done, mattered)
+    shares, notes = importance(study, len(done))
+    if shares and _score(done[0]) == _score(done[-1]):
+        shares, notes = {}, ["importance is undefined: all finished trials have the same score"]
+    running = sum(trial.state == TrialState.RUNNING for trial in trials)
+    if running:
+        notes = [*notes, f"trials still running on other machines: {running}; repeat the command to include them"]
+    plots, note = _plots(folder, plan, done, shares)
     count = {state: sum(trial.state.name == state for trial in trials) for state in ("COMPLETE", "PRUNED", "FAIL")}
     result = {
         "dataset": plan.name,
@@ -47,7 +49,7 @@ def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
         "splits": plan.splits,
         "trials": {"finished": count["COMPLETE"], "stopped early": count["PRUNED"], "failed": count["FAIL"]},
         "best": [{"trial": t.number, "val": t.value, "options": t.params} for t in done[:SHOWN]],
-        "importance": mattered,
+        "importance": shares,
         "recipe": str(folder / "best.toml"),
         "plots": plots,
         "notes": notes + note,
@@ -57,39 +59,32 @@ def summarise(folder: Path, study: "Study", plan: "Plan") -> dict[str, Any]:
     return result
 
 
-def importance(study: "Study", finished: int) -> tuple[dict[str, float], list[str]]:
-    """Share of every option in being among the best trials, most important first.
+def importance(study: Study, finished: int) -> tuple[dict[str, float], list[str]]:
+    """Importance of every option for being among the best trials, in descending order, and notes about it.
 
-    By PED-ANOVA, which needs nothing but NumPy; Optuna's fANOVA would bring scikit-learn along.
+    By PED-ANOVA, which needs only NumPy; Optuna's fANOVA needs scikit-learn.
     """
     if finished < 4:
-        return {}, [f"what mattered is told from 4 finished trials on; there are {finished}"]
-    from optuna.exceptions import ExperimentalWarning
-    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
-
+        return {}, [f"importance needs 4 finished trials; there are {finished}"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
-        warnings.simplefilter("ignore", UserWarning)  # all trials alike: then nothing mattered
+        warnings.simplefilter("ignore", UserWarning)  # about equal scores, which the caller notes
         try:
             found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
         except (ValueError, RuntimeError, ZeroDivisionError) as error:
-            return {}, [f"what mattered could not be told ({error})"]
+            return {}, [f"importance could not be computed ({error})"]
     shares = {name: float(share) for name, share in found.items() if share == share}
     if finished < 20:
-        return shares, [f"what mattered is a rough guess from {finished} finished trials"]
+        return shares, [f"importance is a rough estimate from {finished} finished trials"]
     return shares, []
 
 
 def show(result: dict[str, Any]) -> None:
-    """The same for the terminal."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+    """Print the result to the terminal."""
     console, options = Console(), list(result["best"][0]["options"])
     # A Text, because brackets in the name of a user's file would be markup.
     title = Text(f"{result['dataset']}, {result['model']}, {result['metric']} of validation", "table.title")
-    best = result["best"][:BESIDE]
+    best = result["best"][:COLUMNS]
     table = Table("trial", *(str(trial["trial"]) for trial in best), title=title, title_justify="left")
     table.add_row("val", *(f"{trial['val']:.4f}" for trial in best))
     table.add_section()
@@ -97,7 +92,7 @@ def show(result: dict[str, Any]) -> None:
         table.add_row(name, *(_short(trial["options"][name]) for trial in best))
     console.print(table)
     if result["importance"]:
-        table = Table("option", "share", title="what mattered", title_justify="left")
+        table = Table("option", "share", title="importance", title_justify="left")
         for name, share in result["importance"].items():
             table.add_row(name, f"{share:.0%}")
         console.print(table)
@@ -106,7 +101,7 @@ def show(result: dict[str, Any]) -> None:
     console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
-def _recipe(plan: "Plan", best: "FrozenTrial", trials: int) -> str:
+def _recipe(plan: StudyPlan, best: FrozenTrial, trials: int) -> str:
     config = configure(plan.config, best.params, f"trial {best.number}")
     about = (
         f"Trial {best.number} of {trials} by cognn tune, chosen by {plan.metric} = {best.value!r} on the validation "
@@ -115,11 +110,12 @@ def _recipe(plan: "Plan", best: "FrozenTrial", trials: int) -> str:
     return f'[about]\nnote = "{about}"\n\n{config.to_toml()}'
 
 
-def _plots(folder: Path, plan: "Plan", done: "list[FrozenTrial]", mattered: dict[str, float]) -> tuple[Any, list[str]]:
-    try:
-        Figure = importlib.import_module("matplotlib.figure").Figure
-    except ImportError:
-        return [], ["no plots: matplotlib is not installed"]
+def _plots(
+    folder: Path, plan: StudyPlan, done: list[FrozenTrial], shares: dict[str, float]
+) -> tuple[list[str], list[str]]:
+    """Write the plots; returns their paths and notes about them."""
+    from matplotlib.figure import Figure  # 0.3 s, which the workers of a study need not wait for
+
     pick = max if plan.higher_is_better else min
     ordered = sorted(done, key=lambda trial: trial.number)
     numbers, values = [t.number for t in ordered], [_score(t) for t in ordered]
@@ -130,7 +126,7 @@ def _plots(folder: Path, plan: "Plan", done: "list[FrozenTrial]", mattered: dict
     axes.legend()
     figures = {"history": figure}
 
-    names = [*mattered, *(name for name in plan.space if name not in mattered)]
+    names = [*shares, *(name for name in plan.space if name not in shares)]
     columns = min(4, len(names))
     figure = Figure(figsize=(3 * columns, 2.6 * -(-len(names) // columns)), layout="constrained")
     for i, name in enumerate(names):
@@ -138,16 +134,16 @@ def _plots(folder: Path, plan: "Plan", done: "list[FrozenTrial]", mattered: dict
         seen = [t.params[name] for t in ordered]
         if is_range(plan.space[name]):
             axes.set_xscale(plan.space[name][2])
-        elif len(plan.space[name]) <= 8:  # choices stand side by side, whatever their values
+        elif len(plan.space[name]) <= 8:  # choices at equal distances
             choices = [str(value) for value in plan.space[name]]
             axes.set_xticks(range(len(choices)), choices)
             seen = [choices.index(str(value)) for value in seen]
         axes.plot(seen, values, "o", alpha=0.6)
     figures["options"] = figure
-    if mattered:
-        figure = Figure(figsize=(6, 0.6 + 0.35 * len(mattered)), layout="constrained")
-        axes = figure.add_subplot(xlabel="share in being among the best")
-        axes.barh(list(mattered)[::-1], list(mattered.values())[::-1])
+    if shares:
+        figure = Figure(figsize=(6, 0.6 + 0.35 * len(shares)), layout="constrained")
+        axes = figure.add_subplot(xlabel="importance for being among the best")
+        axes.barh(list(shares)[::-1], list(shares.values())[::-1])
         figures["importance"] = figure
 
     paths: list[str] = []
@@ -161,7 +157,7 @@ def _plots(folder: Path, plan: "Plan", done: "list[FrozenTrial]", mattered: dict
     return paths, []
 
 
-def _score(trial: "FrozenTrial") -> float:
+def _score(trial: FrozenTrial) -> float:
     assert trial.value is not None
     return trial.value
 

@@ -1,4 +1,4 @@
-"""``cognn tune``: many trials of one dataset, chosen by their validation scores alone."""
+"""``cognn tune``: trains trials with different options and ranks them by their validation scores."""
 
 import json
 import math
@@ -10,9 +10,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from filelock import FileLock
+from optuna import Study, Trial, TrialPruned
+from optuna.trial import TrialState
 
 from cognn.config.options import Config
 from cognn.config.spaces import configure, distributions, search_space
@@ -26,38 +29,46 @@ from cognn.run.train import parse_numbers
 from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint
 from cognn.train.loop import Epoch, train_split
-from cognn.train.minibatches import check
-from cognn.tune.study import Plan, alone, claim, describe, joined, need_optuna, open_study, prepare, read_plan, resumed
+from cognn.train.samplers import check_sampling
+from cognn.tune.report import summarise_study
+from cognn.tune.study import (
+    StudyPlan,
+    claim_trial,
+    describe_trial,
+    join_study,
+    open_study,
+    prepare_study,
+    read_plan,
+    resume_study,
+    study_lock,
+)
 
-if TYPE_CHECKING:
-    from optuna import Study, Trial
-
-LOOKS = 50  # a curve is looked at so many times: a look is a write to the store
-Told = Callable[[str], None]
-"""Told a line after every trial."""
+REPORTS = 50
+"""Values of a validation curve that are reported for pruning, each of which is a write to the storage."""
+TrialCallback = Callable[[str], None]
+"""Called with a line about every trial."""
 
 
-def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | None = None) -> dict[str, Any]:
-    """Run trials until the study has ``options.trials`` of them; the best ones, what mattered, and a recipe.
+def tune(options: TuneOptions, report: TrialCallback | None = None, dataset: Dataset | None = None) -> dict[str, Any]:
+    """Run trials until the study has ``options.trials``; returns the best trials and the importance of the options.
 
     Args:
         options: As on the command line.
-        report: Told a line after every trial.
-        dataset: Data from memory; by default what the options name.
+        report: Called with a line about every trial; None if quiet.
+        dataset: A dataset in memory; by default the one that the options name.
     """
-    need_optuna()
     options.check()
     if dataset is not None and options.workers > 1:
         raise ConfigError("workers: data from memory cannot be handed to other processes; use workers=1")
     if options.join:
-        before, options = joined(options)
+        before, options = join_study(options)
         dataset = load_data(before.config.data) if dataset is None else dataset
         plan, name = replace(before, data=fingerprint(dataset)), f"{before.name}-{before.config.model.model}"
         plan.check(before, f"study {options.study}", "--study")
         folder = options.out or Path("runs") / f"{name}-tune-{platform.node()}"
     elif options.resume is not None:
         folder = options.resume
-        before, options = resumed(folder, options)
+        before, options = resume_study(folder, options)
         dataset = load_data(before.config.data) if dataset is None else dataset
         plan = replace(before, data=fingerprint(dataset))
     else:
@@ -66,24 +77,22 @@ def tune(options: TuneOptions, report: Told | None = None, dataset: Dataset | No
         dataset = load_data(config.data) if dataset is None else dataset
         splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
         given, preset = options.fixed()
-        fits = partial(refuse_unfit, dataset)
+        fits = partial(check_fits, dataset)
         space, config = search_space(dataset.name, config, given, options.space, preset, fits)
         config = replace(config, data=replace(config.data, dataset=config.data.dataset or dataset.name, splits=""))
         task, folder = dataset.task, options.out or Path("runs") / f"{dataset.name}-{config.model.model}-tune"
-        plan = Plan(dataset.name, task.metric, task.higher_is_better, fingerprint(dataset), splits, space, config)
-    from cognn.tune.report import summarise
-
-    with alone(folder), open_study(folder, options, plan) as study:
-        options = options if options.join else prepare(study, plan, options)
+        plan = StudyPlan(dataset.name, task.metric, task.higher_is_better, fingerprint(dataset), splits, space, config)
+    with study_lock(folder), open_study(folder, options, plan) as study:
+        options = options if options.join else prepare_study(study, plan, options)
         if options.workers > 1:
-            _in_parallel(folder, study, options, report)
+            _start_workers(folder, study, options, report)
         else:
-            _work(folder, study, plan, options, dataset, report)
-        return summarise(folder, study, plan)
+            _run_trials(folder, study, plan, options, dataset, report)
+        return summarise_study(folder, study, plan)
 
 
 def hide_test(dataset: Dataset, index: int) -> Dataset:
-    """The dataset with no target but those of one split's train and validation items, and nothing to test on."""
+    """The dataset with the targets of one split's train and validation items only, and empty test sets."""
     split = dataset.splits[index]
     y = torch.full_like(dataset.y, math.nan if dataset.y.is_floating_point() else -1)
     for part in (split.train, split.val):
@@ -91,9 +100,9 @@ def hide_test(dataset: Dataset, index: int) -> Dataset:
     return replace(dataset, y=y, splits=[Split(split.train, split.val, split.test[:0])] * len(dataset.splits))
 
 
-def refuse_unfit(dataset: Dataset, config: Config) -> None:
-    """Refuse a config that no training on the dataset could have."""
-    check(config, dataset)
+def check_fits(dataset: Dataset, config: Config) -> None:
+    """Reject a config that does not fit the dataset."""
+    check_sampling(config, dataset)
     try:
         with torch.device("meta"):  # the model's own checks, without its weights
             build_model(config.model, dataset)
@@ -101,38 +110,46 @@ def refuse_unfit(dataset: Dataset, config: Config) -> None:
         raise ConfigError(str(error)) from None
 
 
-def _work(
-    folder: Path, study: "Study", plan: Plan, options: TuneOptions, dataset: Dataset, report: Told | None = None
+def _run_trials(
+    folder: Path,
+    study: Study,
+    plan: StudyPlan,
+    options: TuneOptions,
+    dataset: Dataset,
+    report: TrialCallback | None = None,
 ) -> None:
-    """Train one trial after the other until the study has enough."""
+    """Train one trial after the other until the study has enough.
+
+    By ``ask`` and ``tell``: Optuna's ``optimize`` would mark an interrupted trial as failed, and not resume it.
+    """
     space = distributions(plan.space)
     while True:
         try:
-            trial = claim(study, folder, options, space)
+            trial = claim_trial(study, folder, options, space)
             if trial is None:
                 return
-            _trial(folder, study, trial, plan, options, dataset)
+            _run_trial(folder, study, trial, plan, options, dataset)
         except KeyboardInterrupt:
             raise Interrupted from None
         if report is not None:
-            report(describe(study, trial.number))
+            report(describe_trial(study, trial.number))
 
 
-def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, options: TuneOptions, dataset: Dataset) -> None:
-    from optuna import TrialPruned
-    from optuna.trial import TrialState
-
+def _run_trial(
+    folder: Path, study: Study, trial: Trial, plan: StudyPlan, options: TuneOptions, dataset: Dataset
+) -> None:
+    """Train a trial and report its value, or why it has none, to the study."""
     where, known = folder / "trials" / f"{trial.number:04d}", study.get_trials(deepcopy=False)
     for other in known:
         if other.number < trial.number and other.params == trial.params and other.state.is_finished():
-            trial.set_user_attr("same_as", other.user_attrs.get("same_as", other.number))  # training is repeatable
+            trial.set_user_attr("same_as", other.user_attrs.get("same_as", other.number))  # training is deterministic
             value = other.value if other.state == TrialState.COMPLETE else None
             study.tell(trial, value, state=other.state)
             return
     try:
         config = configure(plan.config, trial.params, f"trial {trial.number}")
-        refuse_unfit(dataset, config)
-    except ConfigError as error:  # each value is possible, but not all together: for the search to learn from
+        check_fits(dataset, config)
+    except ConfigError as error:  # values that are valid alone but not together: the sampler learns to avoid them
         trial.set_user_attr("why", str(error))
         study.tell(trial, state=TrialState.PRUNED)
         return
@@ -141,7 +158,7 @@ def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, options: Tu
         value = _objective(trial, config, warm_up, set(reported), plan, dataset, where)
     except TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
-    except Diverged as error:  # a bad choice of options like any other, for the search to learn from
+    except Diverged as error:  # the sampler learns to avoid these options
         trial.set_user_attr("why", str(error))
         study.tell(trial, state=TrialState.PRUNED)
     except Interrupted:
@@ -150,7 +167,7 @@ def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, options: Tu
         memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
         trial.set_user_attr("why", "out of memory" if memory else str(error))
         study.tell(trial, state=TrialState.FAIL)
-        if not memory:  # smaller trials may still do well; anything else is no fault of the options
+        if not memory:  # smaller models may still fit; any other error is not caused by the options
             raise
     else:
         if math.isfinite(value):
@@ -158,27 +175,25 @@ def _trial(folder: Path, study: "Study", trial: "Trial", plan: Plan, options: Tu
         else:
             trial.set_user_attr("why", f"its validation score is {value}")
             study.tell(trial, state=TrialState.FAIL)
-    for split in where.glob("split-*"):  # the recipe trains anew; curves and results stay
+    for split in where.glob("split-*"):  # the recipe trains again; logs and results stay
         shutil.rmtree(split / "last", ignore_errors=True)
         (split / "best.safetensors").unlink(missing_ok=True)
 
 
 def _objective(
-    trial: "Trial", config: Config, warm_up: int, reported: set[int], plan: Plan, dataset: Dataset, where: Path
+    trial: Trial, config: Config, warm_up: int, reported: set[int], plan: StudyPlan, dataset: Dataset, where: Path
 ) -> float:
-    """Mean over the splits of the best validation score; no test target comes in here."""
-    from optuna import TrialPruned
-
+    """Mean over the splits of the best validation score; test targets are hidden."""
     bests = list[float]()
     longest = max([config.train.epochs, *(v for v in plan.space.get("epochs", []) if isinstance(v, int))])
-    stride, every = max(1, longest // LOOKS), config.train.eval_every
+    stride, every = max(1, longest // REPORTS), config.train.eval_every
     for position, index in enumerate(plan.splits):
         folder = where / f"split-{index}"
         if (folder / "result.json").exists():
             bests.append(float(read_json(folder / "result.json")["val"]))
             continue
 
-        def watch(line: Epoch, best: float, _: int, step: int = position * longest) -> None:
+        def prune(line: Epoch, best: float, _: int, step: int = position * longest) -> None:
             if line.epoch // stride == (line.epoch - every) // stride or not math.isfinite(best):
                 return
             step += line.epoch
@@ -187,32 +202,34 @@ def _objective(
             if step > warm_up and trial.should_prune():
                 raise TrialPruned
 
-        result = train_split(config, hide_test(dataset, index), index, folder, plan.data, watch)
+        result = train_split(config, hide_test(dataset, index), index, folder, plan.data, prune)
         bests.append(float(result["val"]))
     return fmean(bests)
 
 
-def _in_parallel(folder: Path, study: "Study", options: TuneOptions, report: Told | None) -> None:
-    """Workers on one store."""
-    settings = json.dumps({name: getattr(options, name) for name in ("workers", "storage", "study", *SEARCH)})
-    told = {t.number for t in study.get_trials(deepcopy=False) if t.state.is_finished()}
+def _start_workers(folder: Path, study: Study, options: TuneOptions, report: TrialCallback | None) -> None:
+    """Run trials in several processes on one storage.
 
-    def look() -> None:
+    Optuna's ``n_jobs`` starts threads, which would share PyTorch's random stream and the interpreter lock.  For
+    processes Optuna has no launcher; ours stops the workers if one fails or the user interrupts.
+    """
+    settings = json.dumps({name: getattr(options, name) for name in ("workers", "storage", "study", *SEARCH)})
+    reported = {t.number for t in study.get_trials(deepcopy=False) if t.state.is_finished()}
+
+    def report_finished() -> None:
         for trial in study.get_trials(deepcopy=False):
-            if trial.state.is_finished() and trial.number not in told:
-                told.add(trial.number)
+            if trial.state.is_finished() and trial.number not in reported:
+                reported.add(trial.number)
                 if report is not None:
-                    report(describe(study, trial.number))
+                    report(describe_trial(study, trial.number))
 
     workers = range(1, options.workers + 1)
-    in_parallel(
-        "cognn.tune.search", {f"worker {i}": (str(folder), str(i), settings) for i in workers}, len(workers), look
-    )
+    tasks = {f"worker {i}": (str(folder), str(i), settings) for i in workers}
+    in_parallel("cognn.tune.search", tasks, len(workers), report_finished)
 
 
-def _one_worker(folder: str, worker: str, settings: str) -> None:
-    from filelock import FileLock
-
+def _worker(folder: str, worker: str, settings: str) -> None:
+    """Run trials in this process."""
     where = Path(folder)
     plan, options = read_plan(where), TuneOptions(**json.loads(settings))
     with FileLock(where / f".worker-{worker}.lock"):
@@ -220,8 +237,8 @@ def _one_worker(folder: str, worker: str, settings: str) -> None:
         if fingerprint(dataset) != plan.data:
             raise RunError(f"{where}: the dataset has changed since this study began")
         with open_study(where, options, plan, int(worker)) as study:
-            _work(where, study, plan, options, dataset)
+            _run_trials(where, study, plan, options, dataset)
 
 
 if __name__ == "__main__":
-    sys.exit(serve(_one_worker, sys.argv[1:]))
+    sys.exit(serve(_worker, sys.argv[1:]))

@@ -1,8 +1,8 @@
-"""The database of a study: a file in its folder, or one that several machines reach.
+"""The storage of a study: a file in its folder, or a database that several machines reach.
 
-By default it is SQLite, by Optuna's ``RDBStorage``: a transaction is there whole or not at all after ``kill -9``, and
-the system frees the lock of a process that dies.  Optuna's journal file has neither: a line cut short by a kill makes
-it unreadable for good, and a dead owner's lock is waited for.
+The file is SQLite through Optuna's ``RDBStorage``: transactions survive ``kill -9``, and the operating system frees
+the lock of a process that dies.  Optuna's journal file has neither property: a line truncated by a kill makes it
+unreadable for good, and other processes wait for the lock of a dead one.
 """
 
 import uuid
@@ -10,23 +10,20 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import optuna
+from optuna.storages import RDBStorage
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from cognn.config.tune_options import TuneOptions
 from cognn.errors import RunError
 from cognn.files.atomic import write
 
-if TYPE_CHECKING:
-    from optuna.storages import RDBStorage
-
 
 @contextmanager
-def open_store(folder: Path | None, options: TuneOptions) -> "Iterator[RDBStorage]":
-    """The storage that the options name, or that of the folder; what goes wrong with it is one line."""
-    import optuna
-    from sqlalchemy import URL, make_url
-    from sqlalchemy.exc import SQLAlchemyError
-
+def open_storage(folder: Path | None, options: TuneOptions) -> Iterator[RDBStorage]:
+    """The database of the options, or the file in the folder; database errors are raised as one line."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     name = options.storage if folder is None or options.storage else str(folder / "study.db")
     with warnings.catch_warnings():
@@ -39,7 +36,7 @@ def open_store(folder: Path | None, options: TuneOptions) -> "Iterator[RDBStorag
                 assert folder is not None
                 url = URL.create("sqlite", database=str((folder / "study.db").resolve()))
             wait = {"connect_args": {"timeout": 120}} if url.get_backend_name() == "sqlite" else {}
-            storage = optuna.storages.RDBStorage(url.render_as_string(hide_password=False), engine_kwargs=wait)
+            storage = RDBStorage(url.render_as_string(hide_password=False), engine_kwargs=wait)
             try:
                 yield storage
             finally:
@@ -49,18 +46,18 @@ def open_store(folder: Path | None, options: TuneOptions) -> "Iterator[RDBStorag
             raise RunError(f"{name}: the database needs the Python module {driver}; pip install it") from None
         except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
             reason = str(error.__cause__ or error).splitlines()[0]
-            raise RunError(f"{name}: the study's store cannot be used ({reason})") from None
+            raise RunError(f"{name}: the study's storage cannot be used ({reason})") from None
 
 
 def owner(folder: Path) -> str:
-    """By what a folder's trials are known among those of other machines in one database."""
+    """The id by which a database tells the trials of this folder from those of other machines."""
     path = folder / ".owner"
     if not path.exists():
         write(path, uuid.uuid4().hex.encode())
     return path.read_text()
 
 
-def refuse_other_store(folder: Path, options: TuneOptions) -> None:
-    """A study whose trials are in a database is not begun anew in a file."""
+def check_storage(folder: Path, options: TuneOptions) -> None:
+    """Refuse to start a second study in a file if the trials of the folder are in a database."""
     if (folder / ".owner").exists() and not options.storage:
         raise RunError(f"{folder}: this study is in a database; give its --storage too")

@@ -1,4 +1,4 @@
-"""A study: its plan, who may work on it, and which trials are whose."""
+"""A study: its plan, its lock, and which process trains which trial."""
 
 import itertools
 import random
@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import optuna
+from filelock import FileLock, Timeout
+from optuna import Study, Trial
+from optuna.samplers import RandomSampler, TPESampler
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState
 
 from cognn.config.options import Config
 from cognn.config.spaces import Space, distributions, grid_size
@@ -14,18 +21,14 @@ from cognn.config.toml import from_mapping
 from cognn.config.tune_options import SEARCH, TuneOptions
 from cognn.errors import ConfigError, RunError
 from cognn.files.json import read_json, write_json
-from cognn.tune.storage import open_store, owner, refuse_other_store
-
-if TYPE_CHECKING:
-    from optuna import Study, Trial
-    from optuna.storages import RDBStorage
+from cognn.tune.storage import check_storage, open_storage, owner
 
 FORMAT = "cognn-tune-1"
 
 
 @dataclass
-class Plan:
-    """What makes two studies the same."""
+class StudyPlan:
+    """What a study searches; two studies with equal plans are the same."""
 
     name: str
     metric: str
@@ -35,23 +38,23 @@ class Plan:
     splits: list[int]
     space: Space
     config: Config
-    """What all trials have in common."""
+    """The options that all trials share."""
 
     def write(self, folder: Path) -> None:
-        """Begin a study, or see that the one in the folder is this one."""
+        """Write the plan of a new study, or check it against that of the study in the folder."""
         if not (folder / "study.json").exists():
-            write_json(folder / "study.json", self.document())
+            write_json(folder / "study.json", self.to_dict())
         else:
             self.check(read_plan(folder), str(folder), "--out")
 
-    def document(self) -> dict[str, Any]:
-        """The plan as :func:`parse_plan` reads it."""
-        own = asdict(self)  # what is not said has no value to write, as in a recipe
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON, for :func:`parse_plan`."""
+        own = asdict(self)  # unset options are left out, as in a recipe
         config = {s: {k: v for k, v in values.items() if v is not None} for s, values in own["config"].items()}
         return {"format": FORMAT} | own | {"config": config}
 
-    def check(self, other: "Plan", where: str, remedy: str) -> None:
-        """Refuse a study that is another one."""
+    def check(self, other: "StudyPlan", where: str, remedy: str) -> None:
+        """Raise an error that names the first difference between two plans."""
         found, own = asdict(other), asdict(self)
         if found["data"] != self.data or found["name"] != self.name:
             raise RunError(f"{where}: the dataset has changed since this study began; start a new one with {remedy}")
@@ -65,69 +68,59 @@ class Plan:
                 raise RunError(f"{where}: this study has {what} {was!r}, not {wanted!r}; start a new one with {remedy}")
 
 
-def read_plan(folder: Path) -> Plan:
-    """The plan of a study."""
+def read_plan(folder: Path) -> StudyPlan:
+    """The plan of the study in a folder."""
     path = folder / "study.json"
     if not path.exists():
         raise RunError(f"{folder}: not a study (there is no study.json in it)")
     return parse_plan(read_json(path), str(path))
 
 
-def parse_plan(found: Any, where: str) -> Plan:
-    """A plan from its document."""
+def parse_plan(found: Any, where: str) -> StudyPlan:
+    """A plan from its JSON."""
     try:
         if found["format"] != FORMAT:
             raise KeyError("format")
         values = {key: value for key, value in found.items() if key != "format"}
-        return Plan(**values | {"config": from_mapping(values["config"], where)})
+        return StudyPlan(**values | {"config": from_mapping(values["config"], where)})
     except (AttributeError, KeyError, TypeError, ConfigError) as error:
         raise RunError(f"{where}: not a study of this version of cognn ({error})") from None
 
 
-def joined(options: TuneOptions) -> tuple[Plan, TuneOptions]:
-    """The plan of a study that another machine has begun, and the options with its way of searching."""
-    where, word = f"study {options.study}", _word(None, options)
-    if word is None or "search" not in word:
-        raise RunError(f"{where}: not in the store; begin it on one machine by the command without --join")
-    return parse_plan(word["plan"], where), replace(options, **word["search"])
+def join_study(options: TuneOptions) -> tuple[StudyPlan, TuneOptions]:
+    """The plan and the search options of a study that another machine has started; a joining machine inherits both."""
+    where, attributes = f"study {options.study}", _study_attributes(None, options)
+    if attributes is None or "search" not in attributes:
+        raise RunError(f"{where}: not in the storage; start it on one machine by the command without --join")
+    return parse_plan(attributes["plan"], where), replace(options, **attributes["search"])
 
 
-def resumed(folder: Path, options: TuneOptions) -> tuple[Plan, TuneOptions]:
-    """The plan of the study in a folder, and the options with its way of searching where the user sets no other."""
+def resume_study(folder: Path, options: TuneOptions) -> tuple[StudyPlan, TuneOptions]:
+    """The plan of the study in a folder, and its search options, unless the user sets others."""
     plan = read_plan(folder)
-    refuse_other_store(folder, options)
-    word = _word(folder, options)
-    if word is None:
-        raise RunError(f"{folder}: the store has no study {options.study}; give the command that began it once more")
-    return plan, options.taking(word.get("search", {}))  # a file did not always have it
+    check_storage(folder, options)
+    attributes = _study_attributes(folder, options)
+    if attributes is None:
+        raise RunError(f"{folder}: the storage has no study {options.study}; repeat the command that started it")
+    return plan, options.taking(attributes.get("search", {}))  # missing in studies of early versions
 
 
-def _word(folder: Path | None, options: TuneOptions) -> dict[str, Any] | None:
-    """What :func:`prepare` has left in the store; None if the study is not there."""
-    with open_store(folder, options) as storage:
+def _study_attributes(folder: Path | None, options: TuneOptions) -> dict[str, Any] | None:
+    """What :func:`prepare_study` has stored; None if the study does not exist."""
+    with open_storage(folder, options) as storage:
         try:
             return storage.get_study_user_attrs(storage.get_study_id_from_name(options.study))
         except KeyError:
             return None
 
 
-def need_optuna() -> None:
-    """Refuse in one line where the extra is not installed."""
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        raise RunError("tune needs Optuna, which is not installed; pip install 'cognn[tune]'") from None
-
-
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else works on the study, nor does a worker of a command that was killed."""
-    from filelock import FileLock, Timeout
-
+def study_lock(folder: Path) -> Iterator[None]:
+    """Lock the study, and wait until the workers of a killed command have ended."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".study.lock", timeout=0):
-            for left in folder.glob(".worker-*.lock"):  # it stops once it sees that it is an orphan
+            for left in folder.glob(".worker-*.lock"):  # an orphaned worker stops within a second or an epoch
                 with FileLock(left, timeout=120):
                     pass
             yield
@@ -138,14 +131,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_study(folder: Path, options: TuneOptions, plan: Plan, worker: int = 0) -> "Iterator[Study]":
-    """The study, on its store."""
-    import optuna
-
-    refuse_other_store(folder, options)
+def open_study(folder: Path, options: TuneOptions, plan: StudyPlan, worker: int = 0) -> Iterator[Study]:
+    """The study in its storage, with a sampler and a pruner; process 0 also checks its plan."""
+    check_storage(folder, options)
     if worker == 0:
         plan.write(folder)
-    with open_store(folder, options) as storage:
+    with open_storage(folder, options) as storage:
         study = optuna.create_study(
             storage=storage,
             study_name=options.study,
@@ -156,32 +147,24 @@ def open_study(folder: Path, options: TuneOptions, plan: Plan, worker: int = 0) 
             if options.storage and "plan" in study.user_attrs:
                 where = f"study {options.study}"
                 plan.check(parse_plan(study.user_attrs["plan"], where), where, "--study")
-            _give_back(storage, options, owner(folder) if options.storage else None)
-        # Every process and every resumption draws from a stream of its own, and the same ones if done again.
+            _requeue_abandoned(storage, options, owner(folder) if options.storage else None)
+        # Every process and every resumption has its own seed, and a repetition has the same one.
         stream = [options.study_seed, worker, len(study.get_trials(deepcopy=False))]
         seed = hash((*stream, int(owner(folder), 16)) if options.storage else tuple(stream)) % 2**32
-        random_first, startup, several = options.sampler == "random", options.startup_trials, options.workers > 1
-        study.sampler = (
-            optuna.samplers.RandomSampler(seed)
-            if random_first
-            else optuna.samplers.TPESampler(
-                seed=seed, n_startup_trials=startup, constant_liar=several or bool(options.storage)
-            )
-        )
+        startup, concurrent = options.startup_trials, options.workers > 1 or bool(options.storage)
+        tpe = TPESampler(seed=seed, n_startup_trials=startup, constant_liar=concurrent)
+        study.sampler = RandomSampler(seed) if options.sampler == "random" else tpe
         median = optuna.pruners.MedianPruner(n_startup_trials=startup)
         study.pruner = median if options.prune else optuna.pruners.NopPruner()
         yield study
 
 
-def claim(study: "Study", folder: Path, options: TuneOptions, space: dict[str, Any]) -> "Trial | None":
+def claim_trial(study: Study, folder: Path, options: TuneOptions, space: dict[str, Any]) -> Trial | None:
     """The next trial to train; None if the study has enough.
 
-    Workers of one folder take turns, so that no two of them take the last trial; those of several machines may, and the
-    study then has as many more at most as there are other machines.
+    A lock keeps two workers of a folder from both claiming the last trial; Optuna's ``MaxTrialsCallback`` counts trials
+    only once they have ended.  Several machines may exceed ``trials``, by at most one trial for each other machine.
     """
-    from filelock import FileLock
-    from optuna.trial import TrialState
-
     with FileLock(folder / ".claim.lock"):
         taken = [t for t in study.get_trials(deepcopy=False) if t.state != TrialState.WAITING]
         if len(taken) >= options.trials:
@@ -192,30 +175,32 @@ def claim(study: "Study", folder: Path, options: TuneOptions, space: dict[str, A
         return trial
 
 
-def _give_back(storage: "RDBStorage", options: TuneOptions, own: str | None) -> None:
-    """Nobody is at work in this folder, so whoever had a trial of it is dead: it goes on from its checkpoint."""
-    from optuna.trial import TrialState
+def _requeue_abandoned(storage: RDBStorage, options: TuneOptions, own: str | None) -> None:
+    """Queue the running trials of this folder, whose processes are dead, since the caller holds its lock.
 
+    Optuna's ``RetryFailedTrialCallback`` would start a new trial; a queued one keeps its number, and so its checkpoint.
+    """
     number = storage.get_study_id_from_name(options.study)
     for trial in storage.get_all_trials(number, deepcopy=False, states=(TrialState.RUNNING,)):
-        if own is None or trial.user_attrs.get("owner") == own:  # in a database others may be alive
+        if own is None or trial.user_attrs.get("owner") == own:  # trials of other machines may be running
             key = storage.get_trial_id_from_study_id_trial_number(number, trial.number)
             storage.set_trial_state_values(key, TrialState.WAITING)
 
 
-def prepare(study: "Study", plan: Plan, options: TuneOptions) -> TuneOptions:
-    """Queue a grid that is small enough to be tried whole, and leave word for those who join or go on.
+def prepare_study(study: Study, plan: StudyPlan, options: TuneOptions) -> TuneOptions:
+    """Queue all points of a small grid, and store the options that joining and resuming processes inherit.
 
-    There are no more trials than points of such a grid.
+    The returned options ask for no more trials than such a grid has points.
     """
-    options = _queued(study, plan, options)
+    options = _enqueue_grid(study, plan, options)
     if options.storage:
-        study.set_user_attr("plan", plan.document())
+        study.set_user_attr("plan", plan.to_dict())
     study.set_user_attr("search", {name: getattr(options, name) for name in SEARCH})
     return options
 
 
-def _queued(study: "Study", plan: Plan, options: TuneOptions) -> TuneOptions:
+def _enqueue_grid(study: Study, plan: StudyPlan, options: TuneOptions) -> TuneOptions:
+    """Queued trials rather than Optuna's ``GridSampler``, which may repeat a point if processes work concurrently."""
     size = grid_size(plan.space)
     if size is None or size > options.trials:
         return options
@@ -231,10 +216,8 @@ def _queued(study: "Study", plan: Plan, options: TuneOptions) -> TuneOptions:
     return replace(options, trials=min(options.trials, size + repeated))
 
 
-def describe(study: "Study", number: int) -> str:
+def describe_trial(study: Study, number: int) -> str:
     """One line about a finished trial."""
-    from optuna.trial import TrialState
-
     trials = study.get_trials(deepcopy=False)
     trial, done = trials[number], [t for t in trials if t.state == TrialState.COMPLETE]
     params = " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in trial.params.items())

@@ -5,20 +5,20 @@ import torch
 from torch_geometric.sampler import BaseSampler, NodeSamplerInput, SamplerOutput
 
 from cognn.core.graph import Graph
-from cognn.data.sampling.neighbors import Neighbors, Sampler
+from cognn.data.sampling.neighbors import NeighborhoodSampler, TorchNeighborSampler
 from cognn.run import train as run
 from cognn.train import loop
-from cognn.train.batcher import Items
+from cognn.train.batcher import Batcher
 from cognn.train.build import build_model
-from cognn.train.minibatches import receptive_field
+from cognn.train.samplers import receptive_field
 from tests.toy_runs import make_dataset
 from tests.train.test_loop import same, small, weights
 
 CPU = torch.device("cpu")
 
 
-def around(graph: Graph, nodes: torch.Tensor, numbers: list[int]) -> SamplerOutput:
-    return Sampler(graph, numbers).sample_from_nodes(NodeSamplerInput(None, nodes))
+def around(graph: Graph, nodes: torch.Tensor, fan_out: list[int]) -> SamplerOutput:
+    return TorchNeighborSampler(graph, fan_out).sample_from_nodes(NodeSamplerInput(None, nodes))
 
 
 def test_a_sample_is_made_of_edges_of_the_graph_and_no_more_than_asked_for() -> None:
@@ -59,7 +59,7 @@ def test_all_neighbours_of_all_hops_give_the_output_of_the_whole_graph(options) 
     items = torch.tensor([5, 17, 40])
     how = {"actions": "argmax"} if "action" not in options else {}
     whole = model(dataset.x, dataset.graphs[0], dataset.edge_attr, **how)[items]
-    batch = Neighbors(dataset, [-1] * reach).take(items)
+    batch = NeighborhoodSampler(dataset, [-1] * reach).sample(items)
     out = model(batch.x, batch.graph, batch.edge_attr, **how)[:3]
     torch.testing.assert_close(out, whole)
 
@@ -74,7 +74,7 @@ def test_any_sampler_of_pyg_will_do() -> None:
             raise NotImplementedError
 
     dataset = make_dataset("node", "binary", edges=True)
-    batch = Neighbors(dataset, [3], Nobody()).take(torch.tensor([9, 4]))
+    batch = NeighborhoodSampler(dataset, [3], Nobody()).sample(torch.tensor([9, 4]))
     assert batch.items.tolist() == [9, 4]
     assert batch.graph.num_edges == 0
     assert torch.equal(batch.x, dataset.x[[9, 4]])
@@ -84,11 +84,11 @@ def test_any_sampler_of_pyg_will_do() -> None:
 def test_an_epoch_starts_once_from_every_item() -> None:
     dataset = make_dataset("node", "multiclass")
     train = dataset.splits[0].train
-    items = Items(dataset, 8, CPU, some=Neighbors(dataset, [4, 2]))
+    batcher = Batcher(dataset, 8, CPU, sampler=NeighborhoodSampler(dataset, [4, 2]))
     for draws in (1, 2):
-        shares = list(items.training(train, draws=draws))
-        assert len(shares) == 4
-        seen = torch.cat([share.batch.items[share.rows] for share in shares])
+        rank_batches = list(batcher.train_batches(train, draws=draws))
+        assert len(rank_batches) == 4
+        seen = torch.cat([rank_batch.batch.items[rank_batch.rows] for rank_batch in rank_batches])
         assert sorted(seen.tolist()) == sorted(train.repeat(draws).tolist())
 
 
@@ -99,9 +99,9 @@ def test_a_run_that_stops_ends_as_if_it_had_not(tmp_path, monkeypatch, caplog) -
     config = small(epochs=15, splits="0", lr=0.01, neighbors="all,3", batch_size=8)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
-        run.begin(config, folder, dataset)
-    assert "neighbors: 2 of the 4 hops that an output can hang on, sampled by" in caplog.text
-    assert run.train(whole, dataset=dataset)["test"]["mean"] > 0.8
+        run.create_run(config, folder, dataset)
+    assert "neighbors: 2 of the 4 hops that an output can depend on, sampled by" in caplog.text
+    assert run.train_run(whole, dataset=dataset)["test"]["mean"] > 0.8
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
 
     class Stop(Exception):
@@ -112,7 +112,7 @@ def test_a_run_that_stops_ends_as_if_it_had_not(tmp_path, monkeypatch, caplog) -
             raise Stop
 
     with pytest.raises(Stop):
-        run.train(stopped, dataset=dataset, report=stop)
+        run.train_run(stopped, dataset=dataset, report=stop)
     torch.manual_seed(99)
-    run.train(stopped, dataset=dataset)
+    run.train_run(stopped, dataset=dataset)
     assert same(weights(stopped), weights(whole))

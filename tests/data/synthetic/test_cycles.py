@@ -1,7 +1,7 @@
 import networkx as nx
 import torch
 
-from cognn.data.sampling.batches import Batches
+from cognn.data.sampling.batches import GraphCollator
 from cognn.data.synthetic.cycles import cycles
 
 
@@ -36,6 +36,6 @@ def test_splits_part_the_sizes() -> None:
 
 def test_batches() -> None:
     dataset = cycles()
-    batch = Batches(dataset).take(dataset.splits[0].test)
+    batch = GraphCollator(dataset).collate(dataset.splits[0].test)
     assert batch.graph.num_graphs == 6
     assert len(batch.x) == batch.graph.num_nodes == 2 * (10 + 11 + 12)

@@ -8,7 +8,7 @@ import torch
 
 from cognn.cli.main import main
 from cognn.config.toml import read_recipe
-from cognn.data.sampling.batches import Batches
+from cognn.data.sampling.batches import GraphCollator
 from cognn.data.synthetic.cycles import cycles as dataset
 from cognn.experiments.harness.recipes import load_recipe, recipe_path
 from cognn.experiments.tables import cycles
@@ -41,7 +41,7 @@ def test_without_draws_a_pair_looks_the_same(model: str) -> None:
     torch.manual_seed(0)
     data, config = dataset(), load_recipe("cycles", "cycles", model)
     network = build_model(config.model, data).eval()
-    batch = Batches(data).take(torch.arange(len(data.graphs)))
+    batch = GraphCollator(data).collate(torch.arange(len(data.graphs)))
     options = {"actions": "argmax"} if model.startswith("Co-GNN") else {}
     with torch.no_grad():
         one, two = network(batch.x, batch.graph, **options).view(-1, 2).unbind(1)

@@ -51,8 +51,8 @@ def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) 
     """What the targets are, how they are spread, and how often neighbours agree."""
     y, task = targets.y, targets.task
     known = len(known_items(y))
-    report.facts["task"] = f"{task.level} {task.kind}, {task.num_outputs} output(s), scored by {task.metric}"
-    report.facts["labelled"] = f"{known:,} of {len(y):,} {task.level}s"
+    report.facts["task"] = f"{task.readout.item} {task.kind}, {task.num_outputs} output(s), scored by {task.metric}"
+    report.facts["labelled"] = f"{known:,} of {len(y):,} {task.readout.items}"
     if task.kind == "regression":
         for name, column in zip(targets.class_names, y.unbind(1), strict=True):
             report.facts[f"target {shorten(name, 30)}"] = _spread(column[~column.isnan()].double().numpy())
@@ -64,7 +64,7 @@ def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) 
     named = [f"{shorten(n, 30)} {s:.1%}" for n, s in zip(targets.class_names, shares.tolist(), strict=True)]
     more = f", and {len(named) - MOST_CLASSES} more" if len(named) > MOST_CLASSES else ""
     report.facts["balance"] = ", ".join(named[:MOST_CLASSES]) + more
-    if edge_index is not None and task.level == "node" and task.kind != "multilabel":
+    if edge_index is not None and task.readout.per_node and task.kind != "multilabel":
         sender, receiver = edge_index.numpy()
         one, other = y.numpy()[sender], y.numpy()[receiver]
         both = (one >= 0) & (other >= 0) & (sender != receiver)  # nan is not

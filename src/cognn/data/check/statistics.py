@@ -119,7 +119,7 @@ def _classes(dataset: Dataset) -> int | None:
 
 
 def _homophily(dataset: Dataset, first: Tensor, second: Tensor) -> float | None:
-    if dataset.task.level != "node" or dataset.task.kind not in ("binary", "multiclass"):
+    if not dataset.task.readout.per_node or dataset.task.kind not in ("binary", "multiclass"):
         return None
     one, other = dataset.y[first], dataset.y[second]
     both = (one >= 0) & (other >= 0)  # nan is not

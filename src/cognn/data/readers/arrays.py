@@ -54,8 +54,10 @@ def npz_with_schema(schema: Schema, path: str) -> Dataset:
         wanted = "an .npz or arrays" if schema.source == "arrays" else "tables or GraphML"
         raise DataError(f"{path}: the model was trained on {wanted}; give it the same kind of file")
     arrays = read_arrays(path)
-    if (arrays.batch is not None) != (schema.task.level == "graph"):
-        raise DataError(f"{path}: the model predicts {schema.task.level}s; 'batch' is for graphs, and only for them")
+    if (arrays.batch is None) != schema.task.readout.one_graph:
+        raise DataError(
+            f"{path}: the model predicts {schema.task.readout.items}; 'batch' is for graphs, and only for them"
+        )
     checked = check_arrays(arrays)
     _same_shape(path, checked, schema)
     targets = Targets(missing_targets(schema.task, checked.num_items), schema.task, schema.class_names or [])

@@ -1,4 +1,4 @@
-"""Mini-batches of graphs, cut out of structures that were sorted once."""
+"""Mini-batches of graphs, indexed out of a structure that is sorted once."""
 
 from typing import NamedTuple
 
@@ -10,46 +10,49 @@ from cognn.data.dataset import Dataset
 
 
 class Batch(NamedTuple):
-    """Some graphs of a dataset, as a model takes them."""
+    """The inputs of a model, and the items that its outputs belong to."""
 
     x: Tensor
     graph: Graph
     edge_attr: Tensor | None
     items: Tensor
+    """The item of every output: a graph of a graph task, a node of a node task."""
 
 
-class Batches:
-    """All graphs of a dataset, joined once; :meth:`take` cuts out some of them by indexing, without sorting.
+class GraphCollator:
+    """Concatenates all graphs of a dataset once; :meth:`collate` then indexes a mini-batch without sorting edges.
 
-    Edges of a graph stand together in every order (by receiver, by sender, as given), so each order is cut at the same
-    places and shifted.
+    PyG's ``Batch.from_data_list`` would leave the edges unsorted, and every step would sort them again.
+
+    The edges of a graph are contiguous in every order (by receiver, by sender, as given), so each order is sliced at
+    the same places and shifted.
     """
 
     def __init__(self, dataset: Dataset) -> None:
         self.x, self.edge_attr = dataset.x, dataset.edge_attr
-        self.joined = Graph.cat(dataset.graphs)
+        joined = Graph.cat(dataset.graphs)
         nodes = torch.tensor([graph.num_nodes for graph in dataset.graphs])
         self.node_start, self.node_count = nodes.cumsum(0) - nodes, nodes
-        self.parts = _Cut(self.joined, [graph.num_edges for graph in dataset.graphs])
+        self.edges = _GraphEdges(joined, [graph.num_edges for graph in dataset.graphs])
         self.loopless = None
-        if self.joined.loopless is not self.joined:
-            self.loopless = _Cut(self.joined.loopless, [graph.loopless.in_edge.numel() for graph in dataset.graphs])
+        if joined.loopless is not joined:
+            self.loopless = _GraphEdges(joined.loopless, [graph.loopless.in_edge.numel() for graph in dataset.graphs])
 
-    def take(self, items: Tensor) -> Batch:
-        """The graphs ``items`` in that order, as one."""
-        nodes, batch, shift = _spread(self.node_start[items], self.node_count[items])
-        graph = self.parts.take(items, nodes, shift, self.parts)
+    def collate(self, items: Tensor) -> Batch:
+        """The graphs ``items`` as one batch, in that order."""
+        nodes, batch, shift = _concat_ranges(self.node_start[items], self.node_count[items])
+        graph = self.edges.collate(items, nodes, shift, self.edges)
         if self.loopless is not None:
-            graph._loopless = self.loopless.take(items, nodes, shift, self.parts)
+            graph._loopless = self.loopless.collate(items, nodes, shift, self.edges)
         graph.batch, graph.num_graphs = batch, len(items)
-        attr = (
-            None if self.edge_attr is None else self.edge_attr[ranges(self.parts.start[items], self.parts.count[items])]
-        )
+        attr = None
+        if self.edge_attr is not None:
+            attr = self.edge_attr[concat_ranges(self.edges.start[items], self.edges.count[items])]
         return Batch(self.x.index_select(0, nodes), graph, attr, items)
 
 
-class _Cut:
-    """One joined structure and where each graph's edges lie in it."""
+class _GraphEdges:
+    """The concatenated edges of all graphs, and the range of each graph in them."""
 
     def __init__(self, graph: Graph, num_edges: list[int]) -> None:
         self.graph = graph
@@ -57,14 +60,14 @@ class _Cut:
         self.start = self.count.cumsum(0) - self.count
         self.degrees = torch.stack([graph.in_ptr.diff(), graph.out_ptr.diff()])
         to_nodes, to_edges = (graph.in_sender, graph.in_receiver, graph.out_receiver), (graph.out_slot, graph.in_edge)
-        self.columns = torch.stack([*to_nodes, *to_edges])  # one indexing for all: they are small, and many
+        self.columns = torch.stack([*to_nodes, *to_edges])  # one indexing call for all of these small tensors
 
-    def take(self, items: Tensor, nodes: Tensor, node_shift: Tensor, listed: "_Cut") -> Graph:
-        """``listed`` is the structure with all edges of ``edge_index``, which edge numbers refer to."""
+    def collate(self, items: Tensor, nodes: Tensor, node_shift: Tensor, listed: "_GraphEdges") -> Graph:
+        """The graphs ``items`` as one; ``listed`` has all edges of ``edge_index``, which edge numbers refer to."""
         g = self.graph
-        own = edges, owner, own_shift = _spread(self.start[items], self.count[items])
+        own = edges, owner, own_shift = _concat_ranges(self.start[items], self.count[items])
         listed_edges, listed_owner, listed_shift = (
-            own if listed is self else _spread(listed.start[items], listed.count[items])
+            own if listed is self else _concat_ranges(listed.start[items], listed.count[items])
         )
         shifts = torch.stack([node_shift, node_shift, node_shift, own_shift, listed_shift])
         columns = self.columns[:, edges] + shifts.to(self.columns.dtype)[:, owner]
@@ -75,17 +78,17 @@ class _Cut:
             "edge_index": g.edge_index[:, listed_edges] + node_shift[listed_owner],
             "in_ptr": pointers[0],
             "out_ptr": pointers[1],
-            "ones": g.ones.new_ones(len(edges)),  # an item may be taken twice, so there may be more than in all
+            "ones": g.ones.new_ones(len(edges)),  # repeated items may have more edges than the dataset
         }
         return Graph.from_tensors(tensors, len(nodes))
 
 
-def ranges(start: Tensor, count: Tensor) -> Tensor:
-    """``start[0] .. start[0] + count[0]``, then the next, in one tensor."""
-    return _spread(start, count)[0]
+def concat_ranges(start: Tensor, count: Tensor) -> Tensor:
+    """``arange(start[i], start[i] + count[i])`` of every ``i``, concatenated."""
+    return _concat_ranges(start, count)[0]
 
 
-def _spread(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """These places, which of the ranges each belongs to, and how far every range moves when they are joined."""
+def _concat_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The concatenated ranges, the range of every entry, and by how much concatenation shifts every range."""
     owner, shift = torch.repeat_interleave(count), count.cumsum(0) - count - start
     return torch.arange(len(owner)) - shift[owner], owner, shift

@@ -44,7 +44,7 @@ def streams(nodes: str) -> bool:
 
 def from_dataset(dataset: Dataset, out: str | Path) -> Store:
     """Write the store of a dataset in memory; it holds the same graph, its edges in the order of their receivers."""
-    if dataset.task.level != "node":
+    if not dataset.task.readout.one_graph:
         raise DataError(f"{dataset.name}: a store holds one graph of a node task, not many graphs")
     graph = dataset.graphs[0]
     with whole_folder(Path(out)) as folder:
@@ -114,7 +114,7 @@ def _tables(
         schema = _looked_at(tables, roles, config, folder)
     else:
         roles, schema = known_roles(tables, like), like
-        if schema.source != "tables" or schema.task.level != "node":
+        if schema.source != "tables" or not schema.task.readout.one_graph:
             raise DataError(f"{table.name}: the run did not learn about the nodes of tables; it cannot read this")
         require_columns(tables.nodes, schema.nodes)
         require_columns(tables.edges, schema.edges)

@@ -20,7 +20,7 @@ from scipy import stats
 
 from cognn.config.options import DataConfig
 from cognn.data.load import load_data
-from cognn.data.sampling.batches import Batch, Batches
+from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.experiments import Budget
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
 from cognn.nn.model import CoGNN
@@ -65,8 +65,8 @@ def run(runner: ExperimentRunner) -> None:
 def timing_batch(dataset: str) -> Batch:
     """The input of a timed pass: the full graph of a node task, or a batch of graphs."""
     data = load_data(DataConfig(dataset=dataset))
-    if data.task.level == "graph":
-        return Batches(data).take(torch.arange(GRAPHS))
+    if not data.task.readout.one_graph:
+        return GraphCollator(data).collate(torch.arange(GRAPHS))
     return Batch(data.x, data.graphs[0], None, torch.arange(data.num_nodes))
 
 

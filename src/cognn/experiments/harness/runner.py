@@ -26,8 +26,8 @@ from cognn.nn.actions import ActionMode
 from cognn.nn.trace import Trace
 from cognn.report import figures
 from cognn.run.fit import Fitted, open_run
-from cognn.run.log_tail import Report
-from cognn.run.train import begin, parse_numbers, run_config, train
+from cognn.run.log_tail import RunCallback
+from cognn.run.train import create_run, parse_numbers, run_config, train_run
 from cognn.train.provenance import origin
 
 ACTION_MODES: dict[str, ActionMode] = {"likeliest": "argmax", "drawn": "sample"}
@@ -96,7 +96,7 @@ class ExperimentRunner:
     models: tuple[str, ...] = ()
     splits: str = ""
     seeds: str = ""
-    progress: Callable[[Config], AbstractContextManager[Report | None]] | None = None
+    progress: Callable[[Config], AbstractContextManager[RunCallback | None]] | None = None
     log: Callable[[str], None] = lambda _: None
     facts: dict[str, Any] = field(default_factory=dict)
     """Findings by title, as sentences or table rows; the record keeps them as ``facts``."""
@@ -154,10 +154,10 @@ class ExperimentRunner:
             self._start_or_resume(config, folder)
             dataset = self._dataset(config.data)
             if self.progress is None:
-                summary = train(folder, self.jobs, dataset=dataset)
+                summary = train_run(folder, self.jobs, dataset=dataset)
             else:
                 with self.progress(config) as report:
-                    summary = train(folder, self.jobs, report, dataset)
+                    summary = train_run(folder, self.jobs, report, dataset)
             found += [self._entry(cell, config, result) for result in summary["splits"]]
             self.runs = record.merge_runs(self.runs, found)
             self.write_record()
@@ -212,7 +212,7 @@ class ExperimentRunner:
         if not (folder / "config.toml").exists():
             if any(folder.glob("split-*")):
                 raise RunError(f"{folder}: has lost its config.toml, so its recipe is not known; move it away")
-            begin(config, folder, self._dataset(config.data))
+            create_run(config, folder, self._dataset(config.data))
             return
         known = run_config(folder)
         if not _same_recipe(known, config):

@@ -20,7 +20,7 @@ from cognn.nn.actions import ActionMode
 from cognn.run.fit import Fitted
 from cognn.run.train import run_config
 from cognn.train import metrics
-from cognn.train.batcher import Items, outputs
+from cognn.train.batcher import Batcher, forward_all
 
 
 class Subject(NamedTuple):
@@ -174,10 +174,10 @@ def _mean_std(runs: Runs) -> tuple[float, float | None]:
     return mean(scores), stdev(scores) if len(scores) > 1 else None
 
 
-def _trained(runs: list[Fitted]) -> Iterator[tuple[Fitted, Items, dict[str, Any]]]:
+def _trained(runs: list[Fitted]) -> Iterator[tuple[Fitted, Batcher, dict[str, Any]]]:
     """Every split of the runs with its items and result, after seeding with the seed of the split."""
     for fitted in runs:
-        items = Items(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
+        items = Batcher(fitted.dataset, fitted.config.train.batch_size, torch.device("cpu"))
         for result in fitted.result["splits"]:
             torch.manual_seed(result["seed"])
             yield fitted, items, result
@@ -188,7 +188,7 @@ def _kept(runs: list[Fitted], mode: ActionMode) -> float:
     shares = []
     for fitted, items, result in _trained(runs):
         options = replace(fitted.config.train, samples=0, actions=mode)
-        share = outputs(fitted.model(result["split"]), items, options, trace=True)[1]
+        share = forward_all(fitted.model(result["split"]), items, options, trace=True)[1]
         shares.append(1.0 if share is None else share)
     return mean(shares)
 
@@ -199,7 +199,7 @@ def _scoring(runs: list[Fitted]) -> list[dict[str, Any]]:
     for name, changes in SCORING.items():
         scores, metric = [], ""
         for fitted, items, result in _trained(runs):
-            out, _ = outputs(fitted.model(result["split"]), items, replace(fitted.config.train, **changes))
+            out, _ = forward_all(fitted.model(result["split"]), items, replace(fitted.config.train, **changes))
             part = fitted.dataset.labelled(fitted.dataset.splits[result["split"]].test)
             scores.append(metrics.score(fitted.dataset.task, out[part], items.y[part]))
             metric = result["metric"]

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from cognn.core.graph import Graph
-from cognn.data.sampling.batches import Batches
+from cognn.data.sampling.batches import GraphCollator
 from cognn.experiments import Budget
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
@@ -75,7 +75,7 @@ def correct(fitted: Fitted, samplings: int) -> torch.Tensor:
     draws is the sign of the mean of the first k outputs.
     """
     data, model, generator = fitted.dataset, fitted.model(0), torch.Generator().manual_seed(0)
-    once = Batches(data).take(data.splits[0].test)
+    once = GraphCollator(data).collate(data.splits[0].test)
     x, graph = once.x.repeat(samplings, 1), Graph.cat([once.graph] * samplings)
     outs = [model(x, graph, generator=generator).view(samplings, -1) for _ in range(max(DRAWS))]
     means = [torch.stack(outs[:draws]).mean(0) for draws in DRAWS]

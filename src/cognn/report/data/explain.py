@@ -88,14 +88,14 @@ class _Subgraph:
         self.view, self.item, dataset = view, item, view.dataset
         nodes, self.graph = (
             _k_hop(view.graph, item, view.trace.num_layers + 1)
-            if dataset.task.level == "node"
+            if dataset.task.readout.per_node
             else _single_graph(view.graph, item)
         )
         self.nodes, self.x = nodes, dataset.x[nodes]
         columns = _columns(view.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
         self.actions, self.space = view.trace.actions[:, nodes], view.trace.space
-        self.local = int((nodes == item).nonzero()) if dataset.task.level == "node" else None
+        self.local = int((nodes == item).nonzero()) if dataset.task.readout.per_node else None
 
     def why(self) -> Why:
         before = self._run(self.actions[None])[0]

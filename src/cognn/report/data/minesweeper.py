@@ -46,7 +46,7 @@ def find_board(dataset: Dataset) -> MinesweeperBoard | None:
 
 def _is_game(dataset: Dataset) -> bool:
     """Whether the task is binary and every node has one one-hot feature."""
-    if (dataset.task.level, dataset.task.kind) != ("node", "binary") or dataset.x.size(1) != NUM_FEATURES:
+    if not dataset.task.readout.per_node or dataset.task.kind != "binary" or dataset.x.size(1) != NUM_FEATURES:
         return False
     return bool(((dataset.x == 0).sum(1) == NUM_FEATURES - 1).all() and (dataset.x.sum(1) == 1).all())
 

@@ -30,7 +30,7 @@ from cognn.report.data.groupings import (
 from cognn.report.data.minesweeper import MinesweeperBoard, find_board
 from cognn.run.fit import Fitted, Prediction, open_run, precision
 from cognn.run.train import run_config
-from cognn.train.batcher import Items
+from cognn.train.batcher import Batcher
 from cognn.train.build import cooperative
 
 MOST_POINTS = 400  # of a training curve; a screen shows no more
@@ -121,7 +121,7 @@ def collect(
         _check_comparable(Path(base), fitted)
     chosen = fitted.best_split if split is None else split
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
-    graph = dataset.graphs[0] if dataset.task.level == "node" else Graph.cat(dataset.graphs)
+    graph = dataset.task.readout.join(dataset.graphs)
     # Seeded as in `predict`, so that sampled actions are those behind the predictions.
     with seeded(fitted.seed(chosen), torch.device("cpu")):
         model = fitted.model(chosen)
@@ -135,7 +135,7 @@ def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
     """The decisions on all items, in the action mode of the run's scores."""
     config, actions, probs = fitted.config.train, [], []
     with precision(config):
-        for batch in Items(fitted.dataset, config.batch_size, torch.device("cpu")).all():
+        for batch in Batcher(fitted.dataset, config.batch_size, torch.device("cpu")).all_batches():
             seen = model(batch.x, batch.graph, batch.edge_attr, actions=config.actions, return_trace=True)[1]
             actions.append(seen.actions)
             probs.append(seen.probs.float())

@@ -52,7 +52,7 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         view: The run.
         explain: Items to explain; by default a few are selected.
     """
-    dataset, by_node = view.dataset, view.dataset.task.level == "node"
+    dataset, by_node = view.dataset, view.dataset.task.readout.per_node
     if by_node:
         chosen = within_budget(view, items_to_explain(view)) if explain is None else explain
         items = nodes = nodes_on_page(view, chosen or items_to_explain(view))

@@ -51,7 +51,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
         " base-uri 'none'; form-action 'none'"
     )
     dataset, task = view.dataset, view.dataset.task
-    by_node = task.level == "node"
+    by_node = task.readout.per_node
     title = f"{dataset.name}: {model_name(view.fitted.config.model)}"
     subtitle = f"run {view.name}, split {view.split}; {task.level} {task.kind}, {task.metric.replace('_', ' ')}"
     return _fill(
@@ -97,7 +97,7 @@ def _summary(view: RunView) -> str:
         "split" if len(splits) == 1 else "splits": str(len(splits)),
         "training time": f"{seconds:,.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h",
     }
-    if view.dataset.task.level == "graph":
+    if not view.dataset.task.readout.one_graph:
         facts["graphs"] = f"{view.dataset.num_items:,}"
     numbers = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for name, value in facts.items())
     head = "".join(f'<th scope="col">{name}</th>' for name in ("network", "train", "validation", "test", "splits"))

@@ -9,14 +9,14 @@ import torch
 
 from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset, Split
+from cognn.data.sampling.partition import PartitionSampler
 from cognn.errors import ConfigError, RunError
 from cognn.files.tensors import load_tensors
 from cognn.run import train as run
 from cognn.train import loop, metrics
-from cognn.train.batcher import Items
+from cognn.train.batcher import Batcher
 from cognn.train.build import build_model
-from cognn.train.minibatches import receptive_field
-from cognn.train.partitions import Partitions, kept
+from cognn.train.samplers import cached_partition, receptive_field
 from tests.toy_runs import KINDS, make_dataset, train_until_killed
 from tests.train.test_loop import same, small, weights
 
@@ -41,7 +41,7 @@ def islands(kind: str = "regression", count: int = 5, size: int = 12) -> Dataset
 def test_partitions_that_meet_have_the_edges_between_them() -> None:
     dataset = make_dataset("node", "binary", edges=True)
     part, graph = cut_up(dataset), dataset.graphs[0]
-    batch, inside = Partitions(dataset, part).take(torch.tensor([4, 1]))
+    batch, inside = PartitionSampler(dataset, part).induced(torch.tensor([4, 1]))
     assert inside.all()
     assert batch.items.tolist() == torch.isin(part, torch.tensor([1, 4])).nonzero().flatten().tolist()
     there = torch.isin(part[graph.edge_index], torch.tensor([1, 4])).all(0)
@@ -60,8 +60,8 @@ def test_a_halo_makes_one_layer_exact_and_carries_no_loss() -> None:
     whole = model(dataset.x, dataset.graphs[0], dataset.edge_attr)
     exact = {}
     for halo in (True, False):
-        items, seen = Items(dataset, 1, CPU, some=Partitions(dataset, part, 2, halo)), []
-        for batch, rows, weight in items.training(train):
+        batcher, seen = Batcher(dataset, 1, CPU, sampler=PartitionSampler(dataset, part, 2, halo)), []
+        for batch, rows, weight in batcher.train_batches(train):
             seen += batch.items[rows].tolist()
             out = model(batch.x, batch.graph, batch.edge_attr)[rows]
             exact.setdefault(halo, []).append(torch.allclose(out, whole[batch.items[rows]], atol=1e-6))
@@ -73,11 +73,11 @@ def test_a_halo_makes_one_layer_exact_and_carries_no_loss() -> None:
 
 def test_which_partitions_meet_is_drawn_anew_from_the_random_stream() -> None:
     dataset = make_dataset("node", "binary")
-    items = Items(dataset, 1, CPU, some=Partitions(dataset, cut_up(dataset), 2))
+    batcher = Batcher(dataset, 1, CPU, sampler=PartitionSampler(dataset, cut_up(dataset), 2))
     epochs = []
     for seed in (0, 0, 1):
         torch.manual_seed(seed)
-        epochs.append([[share.batch.items.tolist() for share in items.training(torch.arange(60))] for _ in range(2)])
+        epochs.append([[one.batch.items.tolist() for one in batcher.train_batches(torch.arange(60))] for _ in range(2)])
     assert epochs[0] == epochs[1] != epochs[2]
     assert epochs[0][0] != epochs[0][1]
 
@@ -92,23 +92,23 @@ def test_ranks_add_up_to_the_gradient_of_one_process_on_the_same_batches(kind: s
     torch.manual_seed(0)
     model = build_model(small(action="none", dropout=0.0).model, dataset).double()
     train = torch.arange(25)  # so that some partitions have nothing to train on
-    items = Items(dataset, 8, CPU, torch.float64, Partitions(dataset, cut_up(dataset, 7), 2, halo))
+    batcher = Batcher(dataset, 8, CPU, torch.float64, PartitionSampler(dataset, cut_up(dataset, 7), 2, halo))
     ranks = [SimpleNamespace(world_size=processes, global_rank=r, broadcast=lambda x: x) for r in range(processes)]
-    shares = []
+    rank_batches = []
     for rank in ranks:
         torch.manual_seed(1)
-        shares.append([share for _ in range(4) for share in items.training(train, rank)])
-    assert len({len(own) for own in shares}) == 1  # as many steps on all: nobody waits for ever
-    assert any(share is None for own in shares for share in own)
-    assert sum(len(share.rows) for own in shares for share in own if share is not None) == 4 * len(train)
+        rank_batches.append([rank_batch for _ in range(4) for rank_batch in batcher.train_batches(train, rank)])
+    assert len({len(own) for own in rank_batches}) == 1  # as many steps on all: nobody waits for ever
+    assert any(rank_batch is None for own in rank_batches for rank_batch in own)
+    assert sum(len(one.rows) for own in rank_batches for one in own if one is not None) == 4 * len(train)
 
     def gradient(*parts) -> torch.Tensor:
         model.zero_grad()
         sum(parts).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters()])
 
-    for step in zip(*shares, strict=True):
-        mine = [share for share in step if share is not None]
+    for step in zip(*rank_batches, strict=True):
+        mine = [rank_batch for rank_batch in step if rank_batch is not None]
         outs = [model(s.batch.x, s.batch.graph, s.batch.edge_attr)[s.rows] for s in mine]
         targets = [dataset.y[s.batch.items[s.rows]] for s in mine]
         summed = gradient(
@@ -126,8 +126,8 @@ def test_training_learns_and_a_run_that_stops_ends_as_if_it_had_not(options, tmp
     config = small(epochs=20, splits="0", lr=0.01, partitions=5, **options)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
-        run.begin(config, folder, dataset)
-    assert run.train(whole, dataset=dataset)["test"]["mean"] > 0.8
+        run.create_run(config, folder, dataset)
+    assert run.train_run(whole, dataset=dataset)["test"]["mean"] > 0.8
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
 
     class Stop(Exception):
@@ -138,9 +138,9 @@ def test_training_learns_and_a_run_that_stops_ends_as_if_it_had_not(options, tmp
             raise Stop
 
     with pytest.raises(Stop):
-        run.train(stopped, dataset=dataset, report=stop)
+        run.train_run(stopped, dataset=dataset, report=stop)
     torch.manual_seed(99)
-    run.train(stopped, dataset=dataset)
+    run.train_run(stopped, dataset=dataset)
     assert same(weights(stopped), weights(whole))
 
 
@@ -151,44 +151,44 @@ def test_kill_9_leaves_no_trace(tmp_path, monkeypatch) -> None:
     )
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
-        run.begin(config, folder, dataset)
-    run.train(whole, dataset=dataset)
+        run.create_run(config, folder, dataset)
+    run.train_run(whole, dataset=dataset)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     state = killed / "split-0" / "last" / "state.safetensors"
     for _ in range(3):
         train_until_killed(killed, dataset, state)
     assert load_tensors(state)[1]["progress"]["epoch"] >= 3, "each of them went on from the one before"
-    run.train(killed, dataset=dataset)
+    run.train_run(killed, dataset=dataset)
     assert same(weights(killed), weights(whole))
 
 
 def test_the_partition_is_kept_and_made_anew_only_for_another_graph(tmp_path, caplog, monkeypatch) -> None:
     caplog.set_level(logging.INFO, "cognn")
     dataset = make_dataset("node", "binary")
-    first = kept(dataset, 4, tmp_path, "a")
+    first = cached_partition(dataset, 4, tmp_path, "a")
     assert "4 partitions by" in caplog.text
     assert "of the edges run between them" in caplog.text
-    monkeypatch.setattr("cognn.train.partitions.partition", None)
-    again = kept(dataset, 4, tmp_path, "a")
+    monkeypatch.setattr("cognn.train.samplers.partition", None)
+    again = cached_partition(dataset, 4, tmp_path, "a")
     assert torch.equal(first.part, again.part)
     assert first.method == again.method
     with pytest.raises(TypeError):
-        kept(dataset, 4, tmp_path, "b")
+        cached_partition(dataset, 4, tmp_path, "b")
     monkeypatch.undo()
     path = tmp_path / "partitions-4.safetensors"
     for damage in (b"", path.read_bytes()[:-3]):
         path.write_bytes(damage)
         with pytest.raises(RunError, match=r"partitions-4.safetensors: damaged or not a partition; delete it"):
-            kept(dataset, 4, tmp_path, "a")
+            cached_partition(dataset, 4, tmp_path, "a")
 
 
 def test_without_pymetis_it_trains_too_and_says_so(tmp_path, caplog, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pymetis", None)
     caplog.set_level(logging.INFO, "cognn")
     dataset = make_dataset("node", "binary")
-    run.begin(small(partitions=4, splits="0", epochs=2), tmp_path, dataset)
-    run.train(tmp_path, dataset=dataset)
-    assert r"repeated halving" in caplog.text
+    run.create_run(small(partitions=4, splits="0", epochs=2), tmp_path, dataset)
+    run.train_run(tmp_path, dataset=dataset)
+    assert r"recursive bisection" in caplog.text
     assert "pip install 'cognn[scale]'" in caplog.text
 
 
@@ -225,13 +225,13 @@ def test_nonsense_is_refused(options, message: str) -> None:
 def test_what_does_not_go_with_the_data_is_refused(tmp_path) -> None:
     for name, value in (("partitions", 4), ("neighbors", "5")):
         with pytest.raises(ConfigError, match=f"{name}: is for node tasks; graph tasks have batch_size"):
-            run.begin(small(**{name: value}), tmp_path, make_dataset("graph", "binary"))
+            run.create_run(small(**{name: value}), tmp_path, make_dataset("graph", "binary"))
     with pytest.raises(ConfigError, match="partitions: the graph has 60 nodes, got 61"):
-        run.begin(small(partitions=61), tmp_path, make_dataset("node", "binary"))
+        run.create_run(small(partitions=61), tmp_path, make_dataset("node", "binary"))
     with pytest.raises(ConfigError, match="batch_size: got 7, but a node task trains on its whole graph; leave it out"):
-        run.begin(small(batch_size=7), tmp_path, make_dataset("node", "binary"))
+        run.create_run(small(batch_size=7), tmp_path, make_dataset("node", "binary"))
     with pytest.raises(ConfigError, match="pool: is for graph tasks, got sum"):
-        run.begin(small(pool="sum"), tmp_path, make_dataset("node", "binary"))
+        run.create_run(small(pool="sum"), tmp_path, make_dataset("node", "binary"))
     assert not (tmp_path / "config.toml").exists()
 
 
@@ -257,8 +257,8 @@ def test_the_receptive_field_is_what_an_output_really_hangs_on() -> None:
 
 
 def trained(folder: Path, dataset: Dataset, **options) -> dict[str, torch.Tensor]:
-    run.begin(small(**options), folder, dataset)
-    run.train(folder, dataset=dataset)
+    run.create_run(small(**options), folder, dataset)
+    run.train_run(folder, dataset=dataset)
     return load_tensors(folder / "split-0" / "best.safetensors")[0]
 
 
@@ -279,8 +279,8 @@ def test_a_store_keeps_the_partition_for_all_runs_on_it(tmp_path, monkeypatch) -
     from_dataset(make_dataset("node", "binary"), tmp_path / "store")
     config = small(dataset=str(tmp_path / "store"), partitions=4, epochs=2, splits="0")
     for name in ("one", "two"):
-        run.begin(config, tmp_path / name, load_data(config.data))
-        run.train(tmp_path / name)
+        run.create_run(config, tmp_path / name, load_data(config.data))
+        run.train_run(tmp_path / name)
         assert not (tmp_path / name / "partitions-4.safetensors").exists()
-        monkeypatch.setattr("cognn.train.partitions.partition", None)  # the second need not find it again
+        monkeypatch.setattr("cognn.train.samplers.partition", None)  # the second need not find it again
     assert (tmp_path / "store" / "partitions-4.safetensors").exists()
