@@ -259,7 +259,7 @@ class Config:
         return "\n".join(lines)
 
 
-def refuse_useless(config: DataConfig, used: set[str], source: str) -> None:
+def refuse_unused(config: DataConfig, used: set[str], source: str) -> None:
     """An option that a source of data has no use for is a misunderstanding."""
     for option in fields(config):
         if option.name not in used and getattr(config, option.name) != option.default:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cognn.errors import RunError
+from cognn.files.atomic import atomic_path
 from cognn.files.json import read_json, write_json
 from cognn.files.mapped_arrays import allocate, mapped, release
 from cognn.files.safe_read import shorten
@@ -52,9 +53,8 @@ class Scratch:
                 self._write()
             with self._usable(name) as file:
                 if not file.exists():
-                    part = file.with_suffix(".part")
-                    allocate(part, dtype, shape)
-                    part.rename(file)
+                    with atomic_path(file) as temporary:
+                        allocate(temporary, dtype, shape)
             array = self.known(name)
             if array.dtype != np.dtype(dtype) or array.shape != shape:
                 raise RunError(f"{self.folder / name}.npy: is of another size; delete {self.folder} to begin anew")
@@ -89,7 +89,6 @@ class Scratch:
         try:
             yield file
         except (OSError, ValueError) as error:
-            file.with_suffix(".part").unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or shorten(str(error))
             raise RunError(f"{file}: cannot be used ({reason}); make room, or delete {self.folder}") from None
 

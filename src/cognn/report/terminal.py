@@ -18,7 +18,7 @@ from rich.text import Text
 from cognn.config.options import Config, DataConfig
 from cognn.data.catalogue import ENTRIES
 from cognn.data.check.statistics import compare, measure
-from cognn.data.registry import load, origin
+from cognn.data.load import load_named
 from cognn.run.log_tail import Report
 from cognn.train.loop import Epoch
 
@@ -131,13 +131,13 @@ def show_catalogue() -> None:
     """All known datasets."""
     table = Table(Column("name", no_wrap=True), "task", Column("metric", overflow="fold"), "from", "what it is")
     for name, entry in ENTRIES.items():
-        table.add_row(name, f"{entry.level} {entry.kind}", entry.metric, origin(entry), entry.description)
+        table.add_row(name, f"{entry.level} {entry.kind}", entry.metric, entry.origin, entry.description)
     Console().print(table)
 
 
 def show_facts(name: str) -> None:
     """Measured statistics beside published ones."""
-    dataset = load(name)
+    dataset = load_named(name)
     stats = measure(dataset)
     published = {row.name: row for row in compare(stats, dataset.facts)}
     table = Table("", "measured", "published", title=_title(name), title_justify="left")
@@ -150,9 +150,9 @@ def show_facts(name: str) -> None:
 
 def show_check(config: DataConfig) -> int:
     """What a check of the user's files found; exit code 2 if they cannot be trained on."""
-    from cognn.data.check.files import check
+    from cognn.data.check.files import check_files
 
-    report = check(config)
+    report = check_files(config)
     Console().print(report)
     return 0 if report.ok else 2
 

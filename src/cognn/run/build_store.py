@@ -3,9 +3,9 @@
 import math
 from pathlib import Path
 
-from cognn.config.options import DataConfig, refuse_useless
+from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.load import load_data
-from cognn.data.store.build import AS_A_RUN, Report, from_dataset, from_files, streams
+from cognn.data.store.build import WITH_SCHEMA, Progress, from_dataset, from_files, is_streamable
 from cognn.data.store.store import Store
 from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, RunError
@@ -16,7 +16,7 @@ def build(
     out: Path,
     memory: float = 4.0,
     like: Path | None = None,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> Store:
     """Write the store of the files or the dataset that ``config`` names.
 
@@ -30,10 +30,10 @@ def build(
     if not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
     schema = None if like is None else _schema(like)
-    if streams(config.dataset):
+    if is_streamable(config.dataset):
         return from_files(config, out, int(memory * 2**30), schema, report)
     if schema is not None:
-        refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
+        refuse_unused(config, {"dataset", "edges"}, WITH_SCHEMA)
         from cognn.data.readers.files import load_with_schema
 
         return from_dataset(load_with_schema(schema, config.dataset, config.edges), out)

@@ -13,7 +13,7 @@ from lightning_fabric.plugins.environments.lightning import find_free_network_po
 
 from cognn.config.options import Config
 from cognn.config.toml import load
-from cognn.data.dataset import Dataset
+from cognn.data.dataset import Dataset, is_defined
 from cognn.data.load import MEMORY, load_data
 from cognn.errors import ConfigError, Lost, RunError
 from cognn.files.atomic import write
@@ -27,7 +27,6 @@ from cognn.run.tensorboard import Events, need_tensorboard
 from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint
 from cognn.train.loop import Epoch, identify, same_run, train_split
-from cognn.train.metrics import is_defined
 from cognn.train.minibatches import check, home, tell
 from cognn.train.partitions import kept
 

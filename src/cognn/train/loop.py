@@ -19,7 +19,7 @@ from cognn.core.seeding import random_state, set_random_state
 from cognn.data.dataset import Dataset, Task
 from cognn.errors import Diverged, Interrupted, RunError
 from cognn.files.json import to_json, write_json
-from cognn.files.locks import alone
+from cognn.files.locks import exclusive
 from cognn.files.tensors import load_tensors, save_tensors
 from cognn.parallel.devices import agreed, first, gathered, make_fabric, sum_gradients, summed
 from cognn.train import metrics
@@ -73,7 +73,7 @@ def train_split(config: Config, dataset: Dataset, index: int, folder: Path, data
     fabric = make_fabric(config.train)
     busy = f"{folder}: another process is training this split; wait for it, or end it"
     with ExitStack() as held:  # an orphan of a command that was killed ends its epoch first
-        first(fabric, lambda: held.enter_context(alone(folder / ".lock", busy, WAIT)))
+        first(fabric, lambda: held.enter_context(exclusive(folder / ".lock", busy, WAIT)))
         return _train_split(fabric, config, dataset, index, folder, data, watch)
 
 

@@ -3,8 +3,6 @@
 The two scores of a ranking are written out here: a package for them would take a second of every start.
 """
 
-import math
-
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
@@ -22,11 +20,6 @@ def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
     if task.kind == "multilabel":
         return binary_cross_entropy_with_logits(out[known], y[known])
     return (out - y)[known].abs().mean()
-
-
-def is_defined(task: Task, y: Tensor) -> bool:
-    """Whether items with these targets can be scored at all, whatever is predicted for them."""
-    return not math.isnan(score(task, torch.zeros(len(y), task.num_outputs), y))
 
 
 def score(task: Task, out: Tensor, y: Tensor) -> float:

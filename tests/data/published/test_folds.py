@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from cognn.data.published.folds import read_folds, stratified_folds
+from cognn.data.published.tu import read_folds, stratified_folds
 from cognn.errors import DataError
 
 

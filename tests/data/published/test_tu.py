@@ -32,7 +32,7 @@ def small(tmp_path, monkeypatch) -> Path:
 def test_published_sets(name, mirror, caplog):
     if not (mirror / "tu" / name.upper()).is_dir():
         pytest.skip(f"the mirror {mirror} has no tu/{name.upper()}")
-    dataset = tu.load(name)
+    dataset = tu.load_tu(name)
     stats = measure(dataset)
     assert [row for row in compare(stats, ENTRIES[name].facts) if not row.agrees] == []
     assert stats.undirected
@@ -55,17 +55,17 @@ def test_published_sets(name, mirror, caplog):
 def test_what_is_kept_is_the_same_and_follows_the_raw_files(small, cache, monkeypatch):
     parts = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1\n2\n", "node_labels": "1\n2\n2\n"}
     write(small / "NCI1", **parts)
-    first = tu.load("nci1")
+    first = tu.load_tu("nci1")
     with monkeypatch.context() as patch:
         patch.setattr(tu, "read_tu_data", None)
-        again = tu.load("nci1")
+        again = tu.load_tu("nci1")
     assert torch.equal(again.x, first.x)
     assert torch.equal(again.y, first.y)
     assert [graph.edge_index.tolist() for graph in again.graphs] == [
         graph.edge_index.tolist() for graph in first.graphs
     ]
     (cache / "tu" / "NCI1" / "raw" / "NCI1_node_labels.txt").write_text("1\n2\n3\n")
-    assert tu.load("nci1").x.size(1) == 3
+    assert tu.load_tu("nci1").x.size(1) == 3
 
 
 def test_folds_of_our_own_are_announced(small, caplog):
@@ -76,8 +76,8 @@ def test_folds_of_our_own_are_announced(small, caplog):
         graph_labels="5\n7\n5\n",
     )
     with caplog.at_level(logging.WARNING):
-        dataset = tu.load("reddit-multi-5k")
-    assert "stratified folds of our own" in caplog.text
+        dataset = tu.load_tu("reddit-multi-5k")
+    assert "stratified folds are drawn instead" in caplog.text
     assert len(dataset.splits) == 10
 
 
@@ -88,7 +88,7 @@ def test_the_last_graphs_may_have_no_edges_and_nodes_no_label(small):
         graph_indicator="1\n1\n2\n3\n",
         graph_labels="1\n-1\n1\n",
     )
-    dataset = tu.load("reddit-binary")
+    dataset = tu.load_tu("reddit-binary")
     assert [(graph.num_nodes, graph.num_edges) for graph in dataset.graphs] == [(2, 2), (1, 0), (1, 0)]
     assert dataset.x.flatten().tolist() == pytest.approx([math.log(2), math.log(2), 0, 0])
     assert dataset.y.tolist() == [1, 0, 1]
@@ -107,8 +107,8 @@ def test_attributes_are_for_enzymes_alone(small):
     write(small / "PROTEINS", **parts)
     labels = [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
     attributes = [[0.5, 7.0], [1.0, 8.0], [2.0, 9.0], [3.0, 10.0]]
-    assert tu.load("proteins").x.tolist() == labels
-    assert tu.load("enzymes").x.tolist() == [a + b for a, b in zip(labels, attributes, strict=True)]
+    assert tu.load_tu("proteins").x.tolist() == labels
+    assert tu.load_tu("enzymes").x.tolist() == [a + b for a, b in zip(labels, attributes, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -133,17 +133,17 @@ def test_damaged_files_are_one_line(small, parts):
     }
     write(small / "NCI1", **{part: text for part, text in (whole | parts).items() if text is not None})
     with pytest.raises(DataError, match="nci1") as error:
-        tu.load("nci1")
+        tu.load_tu("nci1")
     assert "\n" not in str(error.value)
 
 
 def test_without_files_and_network(offline):
     with pytest.raises(DataError, match="reddit-binary") as error:
-        tu.load("reddit-binary")
+        tu.load_tu("reddit-binary")
     assert "COGNN_MIRROR" in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_unknown_names_are_refused():
     with pytest.raises(DataError, match="dataset mutag: expected one of imdb-binary, "):
-        tu.load("mutag")
+        tu.load_tu("mutag")

@@ -49,7 +49,7 @@ def _tree(split: Split, rng: torch.Generator) -> Data:
     return Data(x=x, edge_index=edge_index, y=y, root_index=torch.zeros(1, dtype=torch.long))
 
 
-def as_dataset(num_trees: int = 1000, seed: int = 0) -> dataset.Dataset:
+def root_neighbors_dataset(num_trees: int = 1000, seed: int = 0) -> dataset.Dataset:
     """The trees of all three splits in one graph, with targets at the roots and nan elsewhere.
 
     Args:

@@ -42,7 +42,7 @@ def alone(out: Path, name: str, budget: Budget) -> Iterator[None]:
     """Nobody else writes this record meanwhile: it is read once, and would lose what another one enters."""
     record = out / f"{stem(name, budget)}.json"
     busy = f"{record}: another cognn reproduce is writing it; wait for it, or give another --out and --work"
-    with locks.alone(out / f".{record.stem}.lock", busy):
+    with locks.exclusive(out / f".{record.stem}.lock", busy):
         yield
 
 

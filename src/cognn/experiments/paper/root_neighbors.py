@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from cognn.data.dataset import Dataset
-from cognn.data.synthetic.root_neighbors import as_dataset, edges_right
+from cognn.data.synthetic.root_neighbors import edges_right, root_neighbors_dataset
 from cognn.experiments.harness.lab import Cell, Lab, Plan
 from cognn.experiments.harness.recipes import recipe
 from cognn.experiments.harness.traces import trace
@@ -41,7 +41,7 @@ PLANS = {
 
 def run(lab: Lab) -> None:
     """Train them all, and look at what the cooperative ones keep."""
-    lab.facts[CHANCE] = chance(as_dataset())
+    lab.facts[CHANCE] = chance(root_neighbors_dataset())
     known = {row["model"]: row for row in lab.facts.get(EDGES, [])}
     lab.chosen((DATASET,), "datasets")
     for model in lab.chosen(MODELS, "models"):
