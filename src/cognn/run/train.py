@@ -12,7 +12,7 @@ import torch
 from lightning_fabric.plugins.environments.lightning import find_free_network_port
 
 from cognn.config.options import Config
-from cognn.config.toml import load
+from cognn.config.toml import load_config, to_toml
 from cognn.data.dataset import Dataset, is_defined
 from cognn.data.load import MEMORY, load_data
 from cognn.errors import ConfigError, Lost, RunError
@@ -82,7 +82,7 @@ def _make(config: Config, out: Path, dataset: Dataset) -> None:
     if (out / "config.toml").exists():
         raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
     tell(config)
-    write(out / "config.toml", config.to_toml().encode())
+    write(out / "config.toml", to_toml(config).encode())
     if dataset.schema is not None:
         write(out / "schema.json", dataset.schema.to_json().encode())
 
@@ -173,7 +173,7 @@ def run_config(out: Path) -> Config:
     """The config of a run."""
     if not (out / "config.toml").exists():
         raise RunError(f"{out}: not a run (there is no config.toml in it)")
-    return load(out / "config.toml")
+    return load_config(out / "config.toml")
 
 
 def summarise(name: str, config: Config, results: list[dict[str, Any]]) -> dict[str, Any]:

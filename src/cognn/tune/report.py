@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cognn.config.spaces import configure, is_range
+from cognn.config.toml import to_toml
 from cognn.errors import RunError
 from cognn.files.atomic import write
 from cognn.files.json import write_json
@@ -112,7 +113,7 @@ def _recipe(plan: "Plan", best: "FrozenTrial", trials: int) -> str:
         f"Trial {best.number} of {trials} by cognn tune, chosen by {plan.metric} = {best.value!r} on the validation "
     )
     about += f"items of split {', '.join(map(str, plan.splits))}; test items were not looked at."
-    return f'[about]\nnote = "{about}"\n\n{config.to_toml()}'
+    return to_toml(config, {"note": about})
 
 
 def _plots(folder: Path, plan: "Plan", done: "list[FrozenTrial]", mattered: dict[str, float]) -> tuple[Any, list[str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cognn.config.options import Config, DataConfig
+from cognn.config.toml import to_toml
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, RunError
@@ -214,7 +215,7 @@ class Lab:
             done.update(parse_numbers("splits", config.data.splits, len(self._load(config.data).splits)))
             config.data.splits = ",".join(map(str, sorted(done)))
         if known.data.splits != config.data.splits:
-            write(folder / "config.toml", config.to_toml().encode())
+            write(folder / "config.toml", to_toml(config).encode())
 
     # The record -------------------------------------------------------------------------------------------------------
 
