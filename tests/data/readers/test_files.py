@@ -80,7 +80,7 @@ def test_usual_and_chosen_names(tmp_path: Path) -> None:
     config.id_column = "nope"
     refused(config, "no column 'nope'")
     config.id_column, config.target = "a", "a"
-    refused(config, "two meanings")
+    refused(config, "two roles")
     refused(tables(tmp_path, "a,y\n1,2\n"), "--id-column", "'a'")
 
 

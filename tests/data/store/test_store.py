@@ -166,7 +166,7 @@ def test_columns_are_read_as_a_run_reads_them(tmp_path) -> None:
     [
         (NODES, EDGES.replace("n7,n8", "n7,n99"), {}, ["edges.csv", "'target', row 8", "no node has the id 'n99'"]),
         (NODES.replace("n4,6.0", "n4,"), EDGES, {}, ["nodes.csv: column 'age', row 5: no value"]),
-        (NODES, EDGES, {"directed": None}, ["do its edges have a direction"]),
+        (NODES, EDGES, {"directed": None}, ["are its edges directed"]),
         (NODES, EDGES, {"target": "color,label", "task": "binary"}, ["task: binary has one target column"]),
         (NODES + "n3,1,red,true,a,train\n", EDGES, {}, ["row 21", "id 'n3' is already that of row 4"]),
     ],
@@ -342,7 +342,7 @@ def test_build_by_command(tmp_path, monkeypatch, capsys) -> None:
         (["--out", "store"], "nodes: missing"),
         (["nodes.csv", "--undirected", "--out", "s"], "nodes.csv: a node table needs its edges"),
         (["nodes.csv", "edges.csv", "--edges", "edges.csv", "--out", "s"], "edges: both"),
-        (["nodes.csv", "edges.csv", "--out", "s"], "do its edges have a direction"),
+        (["nodes.csv", "edges.csv", "--out", "s"], "are its edges directed"),
         (
             ["nodes.csv", "edges.csv", "--undirected", "--out", "s", "--memory", "0"],
             "memory: expected gigabytes above 0",

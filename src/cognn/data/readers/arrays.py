@@ -42,8 +42,8 @@ def load_npz(config: DataConfig) -> Dataset:
     arrays = read_arrays(config.dataset)
     if config.directed is None:
         raise DataError(
-            f"{config.dataset}: do its edges have a direction? Say --directed, or --undirected to take every edge"
-            " both ways"
+            f"{config.dataset}: are its edges directed? Give --directed, or --undirected to use every edge in"
+            " both directions"
         )
     return from_arrays(arrays, config.directed, config.task, config.metric, config.random_splits, config.data_seed)
 

@@ -70,7 +70,7 @@ def _read(config: DataConfig) -> _Parts:
     if not roles.targets:
         table = tables.graphs or tables.nodes
         raise DataError(
-            f"{table.name}: which column is to be predicted? Say --target; it has {quote_names(table.columns)}"
+            f"{table.name}: which column is the target? Name it with --target; it has {quote_names(table.columns)}"
         )
     directed = edges_directed(config, tables)
     resolved = resolve_ids(tables, roles)
@@ -129,7 +129,7 @@ def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
     node_table = open_table(nodes)
     if not edges:
         raise DataError(f"{path}: a node table needs its edge table; give it with --edges")
-    tables = Tables(node_table.load(), open_table(edges), open_table(graphs).load() if graphs else None)
+    tables = Tables(node_table.collect(), open_table(edges), open_table(graphs).collect() if graphs else None)
     if not tables.nodes.num_rows:
         raise DataError(f"{tables.nodes.name}: has no rows; a graph needs at least one node")
     return tables
@@ -156,8 +156,8 @@ def edges_directed(config: DataConfig, tables: Tables) -> bool:
     directed = config.directed if config.directed is not None else tables.directed
     if directed is None:
         raise DataError(
-            f"{tables.edges.name}: do its edges have a direction? Say --directed, or --undirected to take every"
-            " edge both ways"
+            f"{tables.edges.name}: are its edges directed? Give --directed, or --undirected to use every edge in"
+            " both directions"
         )
     return directed
 

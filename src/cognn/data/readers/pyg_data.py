@@ -91,8 +91,7 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
     x = _cat(graphs, names, "x")
     if x is not None and x.dtype.kind in "iu" and x.size and (x.min() < 0 or x.max() > 1):
         raise DataError(
-            f"{name}: x holds whole numbers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories"
-            " one-hot"
+            f"{name}: x holds integers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories one-hot"
         )
     return Arrays(
         name,

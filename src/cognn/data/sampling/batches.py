@@ -1,4 +1,4 @@
-"""Mini-batches of graphs, cut out of structures that were sorted once."""
+"""Mini-batches of graphs, cut out of a structure that was sorted once."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from cognn.data.dataset import Dataset
 
 
 class Batch(NamedTuple):
-    """Some graphs of a dataset, as a model takes them."""
+    """A mini-batch as the input of a model."""
 
     x: Tensor
     graph: Graph
@@ -19,10 +19,10 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    """All graphs of a dataset, joined once; :meth:`take` cuts out some of them by indexing, without sorting.
+    """All graphs of a dataset, joined once; :meth:`take` selects some of them by indexing, without sorting.
 
-    Edges of a graph stand together in every order (by receiver, by sender, as given), so each order is cut at the same
-    places and shifted.
+    The edges of a graph are contiguous in every order (by receiver, by sender, as given), so each order is cut at the
+    same places and shifted.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -36,7 +36,7 @@ class Batches:
             self.loopless = _Cut(self.joined.loopless, [graph.loopless.in_edge.numel() for graph in dataset.graphs])
 
     def take(self, items: Tensor) -> Batch:
-        """The graphs ``items`` in that order, as one."""
+        """The graphs ``items``, in that order, joined into one."""
         nodes, batch, shift = _spread(self.node_start[items], self.node_count[items])
         graph = self.parts.take(items, nodes, shift, self.parts)
         if self.loopless is not None:
@@ -49,7 +49,7 @@ class Batches:
 
 
 class _Cut:
-    """One joined structure and where each graph's edges lie in it."""
+    """A joined structure and the positions of each graph's edges in it."""
 
     def __init__(self, graph: Graph, num_edges: list[int]) -> None:
         self.graph = graph
@@ -57,10 +57,10 @@ class _Cut:
         self.start = self.count.cumsum(0) - self.count
         self.degrees = torch.stack([graph.in_ptr.diff(), graph.out_ptr.diff()])
         to_nodes, to_edges = (graph.in_sender, graph.in_receiver, graph.out_receiver), (graph.out_slot, graph.in_edge)
-        self.columns = torch.stack([*to_nodes, *to_edges])  # one indexing for all: they are small, and many
+        self.columns = torch.stack([*to_nodes, *to_edges])  # one large indexing is faster than five
 
     def take(self, items: Tensor, nodes: Tensor, node_shift: Tensor, listed: "_Cut") -> Graph:
-        """``listed`` is the structure with all edges of ``edge_index``, which edge numbers refer to."""
+        """Select graphs; ``listed`` has all edges of ``edge_index``, to which edge numbers refer."""
         g = self.graph
         own = edges, owner, own_shift = _spread(self.start[items], self.count[items])
         listed_edges, listed_owner, listed_shift = (
@@ -75,17 +75,17 @@ class _Cut:
             "edge_index": g.edge_index[:, listed_edges] + node_shift[listed_owner],
             "in_ptr": pointers[0],
             "out_ptr": pointers[1],
-            "ones": g.ones.new_ones(len(edges)),  # an item may be taken twice, so there may be more than in all
+            "ones": g.ones.new_ones(len(edges)),  # a repeated item makes more edges than there are
         }
         return Graph._derived(tensors, len(nodes))
 
 
 def ranges(start: Tensor, count: Tensor) -> Tensor:
-    """``start[0] .. start[0] + count[0]``, then the next, in one tensor."""
+    """Concatenate the ranges ``start[i] .. start[i] + count[i]``."""
     return _spread(start, count)[0]
 
 
 def _spread(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """These places, which of the ranges each belongs to, and how far every range moves when they are joined."""
+    """The concatenated ranges, the range of each position, and the shift of each range."""
     owner, shift = torch.repeat_interleave(count), count.cumsum(0) - count - start
     return torch.arange(len(owner)) - shift[owner], owner, shift

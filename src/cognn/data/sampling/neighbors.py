@@ -1,7 +1,7 @@
-"""Training on sampled neighbourhoods, as GraphSAGE does (Hamilton et al., 2017), through PyG's ``NodeLoader``.
+"""Neighbour sampling as in GraphSAGE (Hamilton et al., 2017), through PyG's ``NodeLoader``.
 
-A mini-batch starts from some nodes and takes, hop after hop, at most so many of the edges into every node that the hop
-before has reached, drawn without replacement.  pyg-lib draws them where it is installed, else :class:`Sampler` here.
+A mini-batch starts from seed nodes.  Each hop samples, without replacement, a limited number of the edges into every
+node that the previous hop reached.  pyg-lib does the sampling if it is installed, else :class:`Sampler`.
 """
 
 import importlib.util
@@ -17,16 +17,16 @@ from cognn.data.dataset import Dataset
 from cognn.data.sampling.batches import Batch, ranges
 
 ALL = -1
-"""As many neighbours as there are."""
+"""Take all neighbours."""
 
 
 class Neighbors:
-    """The graph of a node task, to be sampled around any of its nodes.
+    """Samples neighbourhoods in the graph of a node task.
 
     Args:
-        dataset: One graph.
-        numbers: Edges to draw into every node, hop by hop from the nodes that are trained on; -1 is all.
-        sampler: Any of PyG's; by default pyg-lib's, or our own.
+        dataset: A dataset of one graph.
+        numbers: Edges to sample into every node, hop by hop from the seed nodes; -1 is all.
+        sampler: Any sampler of PyG; by default pyg-lib's ``NeighborSampler``, or :class:`Sampler` without pyg-lib.
     """
 
     def __init__(self, dataset: Dataset, numbers: list[int], sampler: BaseSampler | None = None) -> None:
@@ -37,21 +37,21 @@ class Neighbors:
         self.loader = NodeLoader(data, sampler, input_nodes=None)
 
     def take(self, items: Tensor) -> Batch:
-        """The sampled subgraph around the nodes ``items``, which are its first."""
+        """The sampled subgraph around the seed nodes ``items``, which are its first nodes."""
         out = self.loader(items)
         return Batch(out.x, Graph.owning(out.edge_index.long(), len(out.n_id)), out.edge_attr, out.n_id)
 
 
 class Sampler(BaseSampler):
-    """Draws neighbours with PyTorch alone, from its random stream; looks at every edge of the nodes it reaches."""
+    """A neighbour sampler in plain PyTorch; it reads all edges into the nodes that it reaches."""
 
     def __init__(self, graph: Graph, numbers: list[int]) -> None:
         self.graph, self.numbers = graph, numbers
         self.degree = graph.in_ptr.diff().long()
-        self.number = torch.full((graph.num_nodes,), -1)  # of a node in the subgraph being sampled
+        self.number = torch.full((graph.num_nodes,), -1)  # of a node in the current subgraph
 
     def sample_from_nodes(self, index: NodeSamplerInput, **_: object) -> SamplerOutput:
-        """The subgraph around some nodes."""
+        """Sample the subgraph around the given nodes."""
         node = reached = index.node
         self.number[node] = torch.arange(len(node))
         slots, counts = [], [len(node)]
@@ -70,17 +70,17 @@ class Sampler(BaseSampler):
         return SamplerOutput(node, row, col, self.graph.in_edge[slot].long(), None, counts, edges, metadata=meta)
 
     def sample_from_edges(self, *_: object, **__: object) -> SamplerOutput:
-        """Not for tasks on nodes."""
+        """Not implemented: only node tasks are sampled."""
         raise NotImplementedError("this sampler starts from nodes")
 
     def _drawn(self, nodes: Tensor, most: int) -> Tensor:
-        """Of the edges into each of ``nodes``, at most so many at random, by their place in the order by receiver."""
+        """At most ``most`` random edges into each of ``nodes``, as positions in the order by receiver."""
         degree = self.degree[nodes]
         slots = ranges(self.graph.in_ptr[nodes].long(), degree)
         if most == ALL:
             return slots
         owner = torch.repeat_interleave(degree)
-        shuffled = (owner + torch.rand(len(slots), dtype=torch.float64)).argsort()  # each node's edges among themselves
+        shuffled = (owner + torch.rand(len(slots), dtype=torch.float64)).argsort()  # shuffles within each node
         place = torch.arange(len(slots)) - (degree.cumsum(0) - degree)[owner]
         return slots[shuffled[place < most]]
 

@@ -1,4 +1,4 @@
-"""Subgraphs of a large graph, cut out of its sorted structure without sorting again."""
+"""Induced subgraphs of a large graph, cut out of its sorted structure without sorting."""
 
 import torch
 from torch import Tensor
@@ -8,22 +8,22 @@ from cognn.data.sampling.batches import ranges
 
 
 class Subgraphs:
-    """A graph to cut subgraphs out of, each in time and memory of its own edges, not of the graph's."""
+    """Cuts subgraphs out of a graph, in time and memory proportional to the edges of their nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.in_degree, self.out_degree = graph.in_ptr.diff().long(), graph.out_ptr.diff().long()
-        self.number = torch.full((graph.num_nodes,), -1)  # of a node in the subgraph being cut; -1 outside
+        self.number = torch.full((graph.num_nodes,), -1)  # of a node in the current subgraph; -1 outside
 
     def senders(self, nodes: Tensor) -> Tensor:
-        """Who sends an edge to any of ``nodes``, as often as there are edges."""
+        """The senders of all edges into ``nodes``, one per edge."""
         slots = ranges(self.graph.in_ptr[nodes].long(), self.in_degree[nodes])
         return self.graph.in_sender.index_select(0, slots).long()
 
     def induced(self, nodes: Tensor) -> tuple[Graph, Tensor]:
-        """The subgraph of ``nodes``, which ascend, and the numbers that its edges have in the graph.
+        """The subgraph of ``nodes``, which must be ascending, and the edge numbers of its edges in the graph.
 
-        Nodes in ascending order keep the edges in theirs, by receiver and by sender: both are cut, none is sorted.
+        Ascending nodes preserve the order of the edges by receiver and by sender, so nothing is sorted.
         """
         g, small = self.graph, self.graph.in_sender.dtype
         self.number[nodes] = torch.arange(len(nodes))
@@ -39,7 +39,7 @@ class Subgraphs:
             row.index_select(0, kept_out) for row in (out_receiver, torch.repeat_interleave(out_degree))
         )
         edges = g.in_edge.index_select(0, slots.index_select(0, kept)).long()
-        # An edge stands among those into its receiver where it did; from there on count those that are kept.
+        # Positions among the edges into each receiver, before the cumulative count of those that are kept.
         first = degree.cumsum(0) - degree - g.in_ptr[nodes]
         listed = g.out_slot.index_select(0, out.index_select(0, kept_out)) + first.index_select(0, out_receiver)
         tensors = {

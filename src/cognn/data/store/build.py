@@ -87,17 +87,17 @@ def from_files(
     refuse_unused(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
     if like is not None:
         refuse_unused(config, {"dataset", "edges"}, WITH_SCHEMA)
-    tell: Progress = progress or (lambda step, done, total: None)
+    progress = progress or (lambda step, done, total: None)
     with _new_folder(Path(out)) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
         make = _arrays if Path(config.dataset).suffix.lower() == ".npy" else _tables
-        facts, schema = make(config, folder, memory, like, tell)
+        facts, schema = make(config, folder, memory, like, progress)
         shutil.rmtree(scratch)
-        tell("check", 0, 1)
+        progress("check", 0, 1)
         task = None if schema is None else schema.task
         write_header(folder, Path(config.dataset).stem, task, facts, schema)
-        tell("check", 1, 1)
+        progress("check", 1, 1)
     return open_store(out)
 
 
@@ -116,18 +116,18 @@ def _new_folder(out: Path) -> Iterator[Path]:
 
 
 def _tables(
-    config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Progress
+    config: DataConfig, folder: Path, memory: int, like: Schema | None, progress: Progress
 ) -> tuple[dict[str, Any], Schema | None]:
     nodes, edges = config.dataset, config.edges
     if is_folder(nodes):
         nodes, edges = table_in(Path(nodes), "nodes"), edges or table_in(Path(nodes), "edges")
     if not edges:
         raise DataError(f"{config.dataset}: a node table needs its edges; give them after it")
-    tell("read", 0, 2)
+    progress("read", 0, 2)
     table = open_streamed(nodes, folder / "scratch" / "nodes.parquet")
-    tell("read", 1, 2)
+    progress("read", 1, 2)
     tables = Tables(table, open_streamed(edges, folder / "scratch" / "edges.parquet"))
-    tell("read", 2, 2)
+    progress("read", 2, 2)
     if not table.num_rows:
         raise DataError(f"{table.name}: has no rows; a graph needs at least one node")
     if like is None:
@@ -139,11 +139,11 @@ def _tables(
             raise DataError(f"{table.name}: the run was not trained on the nodes of tables; it cannot read this")
         require_columns(tables.nodes, schema.nodes)
         require_columns(tables.edges, schema.edges)
-    _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, tell)
+    _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, progress)
     ids = Ids(table, roles.id)
     if not ids.numbered:
         _save_names(folder, ids.keys)
-    _edges(folder, tables, roles, ids, schema, memory, schema.directed, tell)
+    _edges(folder, tables, roles, ids, schema, memory, schema.directed, progress)
     return {"class_names": schema.class_names, "edge_categories": schema.edge_categories}, schema
 
 
@@ -152,7 +152,7 @@ def _fit(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Sche
     table = tables.nodes
     if not roles.targets:
         raise DataError(
-            f"{table.name}: which column is to be predicted? Say --target, or --like RUN to score it with a model; it"
+            f"{table.name}: which column is the target? Give --target, or --like RUN to score it with a model; it"
             f" has {quote_names(table.columns)}"
         )
     directed = edges_directed(config, tables)
@@ -167,7 +167,7 @@ def _fit(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Sche
 
 
 def _arrays(
-    config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Progress
+    config: DataConfig, folder: Path, memory: int, like: Schema | None, progress: Progress
 ) -> tuple[dict[str, Any], Schema | None]:
     refuse_unused(
         config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features"
@@ -176,17 +176,17 @@ def _arrays(
         raise DataError(f"{config.dataset}: features need their edges; give them after it")
     x = _matrix(config.dataset)
     if config.directed is None and like is None:
-        raise DataError(f"{config.edges}: do the edges have a direction? Say --directed, or --undirected")
+        raise DataError(f"{config.edges}: are the edges directed? Give --directed or --undirected")
     if like is not None and (like.source != "arrays" or like.num_features != x.shape[1]):
         raise DataError(
             f"{config.dataset}: the run was trained on {like.num_features} features of {like.source}, not on this"
         )
-    _features(folder, partial(_finite, config.dataset, x), x.shape[0], x.shape[1], memory, tell)
+    _features(folder, partial(_finite, config.dataset, x), x.shape[0], x.shape[1], memory, progress)
     directed = like.directed if like is not None else bool(config.directed)
     if Path(config.edges).suffix.lower() == ".npy":
         sorter = DiskSort(folder, x.shape[0], memory // 2)
-        _pairs(sorter, config.edges, x.shape[0], memory, tell)
-        sorter.finish(directed, partial(tell, "sort edges"))
+        _pairs(sorter, config.edges, x.shape[0], memory, progress)
+        sorter.finish(directed, partial(progress, "sort edges"))
     else:
         listed = Table(config.dataset, pl.DataFrame({"id": np.arange(x.shape[0])}))
         tables = Tables(listed, open_streamed(config.edges, folder / "scratch" / "edges.parquet"))
@@ -194,7 +194,7 @@ def _arrays(
         extra = roles.edge_features(tables.edges)
         if extra:
             raise DataError(f"{config.edges}: column {extra[0]!r} is no end of an edge; leave it out with --ignore")
-        _edges(folder, tables, roles, Ids(listed, "id"), None, memory, directed, tell)
+        _edges(folder, tables, roles, Ids(listed, "id"), None, memory, directed, progress)
     return {"class_names": None if like is None else like.class_names}, like
 
 
@@ -204,14 +204,14 @@ def _features(
     rows: int,
     width: int,
     memory: int,
-    tell: Progress,
+    progress: Progress,
 ) -> None:
     x, first = allocate(folder / "x.npy", np.float32, (rows, width)), 0
     for part in read(_rows(memory, 64 * max(width, 1))):
         x[first : first + len(part)] = part
         first += len(part)
         release(x)
-        tell("features", first, rows)
+        progress("features", first, rows)
 
 
 def _encoded(table: Table, schema: Schema, rows: int) -> Iterator[NDArray[np.float32]]:
@@ -237,7 +237,7 @@ def _edges(
     schema: Schema | None,
     memory: int,
     directed: bool,
-    tell: Progress,
+    progress: Progress,
 ) -> None:
     sorter, done = DiskSort(folder, len(ids), memory // 2), 0
     width = (schema.edge_dim or len(schema.edge_categories or ())) if schema is not None else 0
@@ -247,16 +247,16 @@ def _edges(
         attr = None if schema is None else edge_features(chunk, schema.edges)
         sorter.add(ends[0], ends[1], None if attr is None else attr.numpy())
         done += chunk.num_rows
-        tell("edges", done, tables.edges.num_rows)
-    sorter.finish(directed, partial(tell, "sort edges"))
+        progress("edges", done, tables.edges.num_rows)
+    sorter.finish(directed, partial(progress, "sort edges"))
 
 
-def _pairs(sorter: DiskSort, name: str, num_nodes: int, memory: int, tell: Progress) -> None:
+def _pairs(sorter: DiskSort, name: str, num_nodes: int, memory: int, progress: Progress) -> None:
     """Edges of an ``.npy`` ``(2, E)`` or ``(E, 2)``."""
     with data_errors(name):
         ends = mapped(existing_file(name))
     if ends.dtype.kind not in "iu" or ends.ndim != 2 or 2 not in ends.shape:
-        raise DataError(f"{name}: expected whole numbers (2, E) or (E, 2), got {ends.dtype} {ends.shape}")
+        raise DataError(f"{name}: expected integers (2, E) or (E, 2), got {ends.dtype} {ends.shape}")
     ends = ends if ends.shape[0] == 2 else ends.T
     rows, total = _rows(memory, 200), ends.shape[1]
     for first in range(0, total, rows):
@@ -266,7 +266,7 @@ def _pairs(sorter: DiskSort, name: str, num_nodes: int, memory: int, tell: Progr
             row, column = np.argwhere(wrong)[0]
             raise DataError(f"{name}: edge {first + column} names node {part[row, column]}, of {num_nodes:,} nodes")
         sorter.add(part[0], part[1])
-        tell("edges", first + part.shape[1], total)
+        progress("edges", first + part.shape[1], total)
 
 
 def _matrix(name: str) -> NDArray[Any]:

@@ -116,7 +116,7 @@ def _refuse_lookalikes(table: Table, name: str, values: list[str], count: int) -
     elif len(values) == count > MAX_UNIQUE:
         what = f"has another word in every row, like a name; leave it out with --ignore {name}"
     if what:
-        raise DataError(f"{table.name}: column {name!r} {what}, or say --categorical {name} to take it as it is")
+        raise DataError(f"{table.name}: column {name!r} {what}, or give --categorical {name} to use it as it is")
 
 
 def _odd_ones(values: list[str]) -> list[str]:

@@ -87,20 +87,20 @@ def _keys(table: Table, column: str) -> pl.Series:
     if kind == pl.String:
         if cells.head(PROBE).cast(pl.Int64, strict=False).null_count() > cells.head(PROBE).null_count():
             return cells
-        whole = cells.cast(pl.Int64, strict=False)
-        plain = whole.null_count() == cells.null_count() and (whole.cast(pl.String) == cells).all()
-        return whole if plain else cells
+        integers = cells.cast(pl.Int64, strict=False)
+        plain = integers.null_count() == cells.null_count() and (integers.cast(pl.String) == cells).all()
+        return integers if plain else cells
     if kind.is_integer():
-        whole = cells.cast(pl.Int64, strict=False)
-        return whole if whole.null_count() == cells.null_count() else cells.cast(pl.String)
+        integers = cells.cast(pl.Int64, strict=False)
+        return integers if integers.null_count() == cells.null_count() else cells.cast(pl.String)
     if kind.is_float():  # pandas turns an integer column with missing values into floats
         cells = cells.cast(pl.Float64).fill_nan(None)
-        whole = cells.cast(pl.Int64, strict=False)
-        if whole.null_count() == cells.null_count() and (whole.cast(pl.Float64) == cells).all():
-            return whole
+        integers = cells.cast(pl.Int64, strict=False)
+        if integers.null_count() == cells.null_count() and (integers.cast(pl.Float64) == cells).all():
+            return integers
     if kind == pl.Null:
         return cells.cast(pl.Int64)
-    raise DataError(f"{table.name}: column {column!r} holds {kind}; ids are whole numbers or text")
+    raise DataError(f"{table.name}: column {column!r} holds {kind}; ids are integers or text")
 
 
 def _first(keys: pl.Series) -> int | None:

@@ -77,7 +77,7 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     usual = [name for name in TARGET_NAMES if name in items.columns and name not in roles.ignored]
     if len(usual) > 1 and not roles.targets:
         raise DataError(
-            f"{items.name}: is {usual[0]!r} or {usual[1]!r} to be predicted? Say --target, and --ignore the other if it"
+            f"{items.name}: is {usual[0]!r} or {usual[1]!r} the target? Give --target, and --ignore the other if it"
             " is no feature"
         )
     roles.targets = roles.targets or usual
@@ -90,12 +90,12 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
         if clash:
             raise DataError(
                 f"{nodes.name}: column {clash[0]!r} has the name of a target or split in {items.name}; rename it if it"
-                f" is a feature, else leave it out with --ignore {clash[0]} (and say --target)"
+                f" is a feature, else leave it out with --ignore {clash[0]} (and give --target)"
             )
     taken = [roles.id if items is nodes else "", roles.graph, *roles.targets, *roles.splits]
     twice = [name for name in taken if name and taken.count(name) > 1]
     if twice or source == target:
-        raise DataError(f"{items.name}: column {(twice or [source])[0]!r} cannot have two meanings at once")
+        raise DataError(f"{items.name}: column {(twice or [source])[0]!r} cannot have two roles")
     return roles
 
 
@@ -119,7 +119,7 @@ def _named(table: Table, chosen: str, usual: tuple[str, ...], what: str, flag: s
     for name in usual:
         if name in lower:
             return lower[name]
-    raise DataError(f"{table.name}: which column is {what}? Say so with {flag}; it has {quote_names(table.columns)}")
+    raise DataError(f"{table.name}: which column is {what}? Name it with {flag}; it has {quote_names(table.columns)}")
 
 
 def _ends(edges: Table, config: DataConfig) -> tuple[str, str]:
@@ -135,6 +135,6 @@ def _ends(edges: Table, config: DataConfig) -> tuple[str, str]:
     if len(edges.columns) == 2:
         return edges.columns[0], edges.columns[1]
     raise DataError(
-        f"{edges.name}: which columns are the two ends of an edge? Say so with --edge-source and --edge-target; it has"
+        f"{edges.name}: which columns are the ends of an edge? Name them with --edge-source and --edge-target; it has"
         f" {quote_names(edges.columns)}"
     )

@@ -55,7 +55,7 @@ class Table:
         if lost:
             raise DataError(f"{self.name}: no column {lost[0]!r}; it has {quote_names(self.columns)}")
 
-    def load(self) -> "Table":
+    def collect(self) -> "Table":
         """Read all columns at once, which is faster for many columns."""
         if isinstance(self._frame, pl.DataFrame):
             return self
@@ -129,14 +129,14 @@ def open_streamed(path: str | Path, scratch: Path) -> Table:
 
 
 def _separator(name: str, file: Path) -> str:
-    """What stands between the two ids of an edge list."""
+    """The separator of an edge list."""
     with file.open(encoding="utf-8-sig", newline="\n") as text:
         for line in iter(lambda: text.readline(MAX_HEADER), ""):
             if line.strip() and not line.startswith("#"):
-                gap = next((mark for mark in "\t, ;" if mark in line.strip()), None)
-                if gap is None:
+                separator = next((mark for mark in "\t, ;" if mark in line.strip()), None)
+                if separator is None:
                     break
-                return gap
+                return separator
     raise DataError(f"{name}: expected two ids a line, with a space, a tab or a comma between them")
 
 

@@ -89,10 +89,10 @@ def _kind(table: Table, names: list[str], coded: bool) -> str:
             if cells.dtype == pl.String:
                 raise DataError(f"{table.name}: column {name!r} holds words; several targets are numbers or 0/1 labels")
         return "multilabel"
-    if all(cells.dtype == pl.Float64 for cells in columns) and not all(_whole(cells) for cells in columns):
+    if all(cells.dtype == pl.Float64 for cells in columns) and not all(_integral(cells) for cells in columns):
         return "regression"
     raise DataError(
-        f"{table.name}: columns {quote_names(names)} are neither 0/1 labels nor fractions; say --task multilabel or"
+        f"{table.name}: columns {quote_names(names)} are neither 0/1 labels nor fractions; give --task multilabel or"
         " --task regression"
     )
 
@@ -104,20 +104,20 @@ def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
     if (
         not coded
         and len(values) == len(cells.drop_nulls()) > MAX_UNIQUE
-        and (cells.dtype != pl.Float64 or _whole(values))
+        and (cells.dtype != pl.Float64 or _integral(values))
     ):
         raise DataError(
-            f"{table.name}: column {name!r} has another value in every row, like an id; name another --target, or say"
+            f"{table.name}: column {name!r} has another value in every row, like an id; name another --target, or give"
             " --task multiclass or --task regression"
         )
     if cells.dtype != pl.Float64:
         if len(values) > MAX_CLASSES:
             raise DataError(
-                f"{table.name}: column {name!r} has {len(values):,} different words; if they are classes, say --task"
+                f"{table.name}: column {name!r} has {len(values):,} different words; if they are classes, give --task"
                 " multiclass"
             )
         return "binary" if len(values) == 2 else "multiclass"
-    if not _whole(values):
+    if not _integral(values):
         return "regression"
     low, high = float(values[0]), float(values[-1])
     if len(values) == 2 and (coded or high - low == 1 or (low, high) == (-1, 1)):
@@ -125,7 +125,7 @@ def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
     if coded or (low == 0 and high == len(values) - 1 and len(values) <= MAX_CLASSES):
         return "multiclass"
     raise DataError(
-        f"{table.name}: column {name!r} holds whole numbers, which can be classes or amounts; say --task multiclass or"
+        f"{table.name}: column {name!r} holds integers, which may be classes or amounts; give --task multiclass or"
         " --task regression"
     )
 
@@ -134,7 +134,7 @@ def _empty(table: Table, name: str) -> str:
     return f"{table.name}: column {name!r} is empty; at least some rows need a target"
 
 
-def _whole(cells: pl.Series) -> bool:
+def _integral(cells: pl.Series) -> bool:
     return bool((cells.drop_nulls() == cells.drop_nulls().floor()).all())
 
 
@@ -147,9 +147,7 @@ def _classes(table: Table, name: str, kind: str) -> tuple[Tensor, list[str]]:
             f" {quote_names(known)}"
         )
     if len(known) == 1:
-        raise DataError(
-            f"{table.name}: column {name!r} is {known[0]!r} wherever it is given; there is nothing to learn"
-        )
+        raise DataError(f"{table.name}: column {name!r} has only the value {known[0]!r}; there is nothing to learn")
     code = codes(cells, known)
     if kind == "multiclass":
         return torch.from_numpy(code.copy()), known
