@@ -45,6 +45,8 @@ class Scratch:
             if known.get("identity", {}).get(key) != value:
                 raise RunError(f"{folder}: was begun with another {key}; delete it to begin anew")
         self.step, self.node = int(known["step"]), int(known["node"])
+        for incomplete in folder.glob(".*.npy.*"):  # allocated by a process that was killed
+            incomplete.unlink()
 
     def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
         """An array by its name; new, or as it was left."""
