@@ -58,7 +58,7 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
             _save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
         _save_targets(folder, dataset.y, dataset.splits)
         if dataset.item_ids is not None:
-            _save_names(folder, pl.Series(dataset.item_ids, dtype=pl.String))
+            _save_ids(folder, pl.Series(dataset.item_ids, dtype=pl.String))
         names = ("class_names", "edge_categories", "node_categories", "sign_columns")
         facts = {name: getattr(dataset, name) for name in names}
         write_header(folder, dataset.name, dataset.task, facts, dataset.schema)
@@ -142,7 +142,7 @@ def _tables(
     _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, progress)
     ids = Ids(table, roles.id)
     if not ids.numbered:
-        _save_names(folder, ids.keys)
+        _save_ids(folder, ids.keys)
     _edges(folder, tables, roles, ids, schema, memory, schema.directed, progress)
     return {"class_names": schema.class_names, "edge_categories": schema.edge_categories}, schema
 
@@ -292,7 +292,7 @@ def _save_targets(folder: Path, y: Tensor, splits: list[Split]) -> None:
         _save(folder, "split", part)
 
 
-def _save_names(folder: Path, keys: pl.Series) -> None:
+def _save_ids(folder: Path, keys: pl.Series) -> None:
     ptr = allocate(folder / "id_ptr.npy", np.int64, (len(keys) + 1,))
     ptr[0] = 0
     for first in range(0, len(keys), ID_CHUNK):
