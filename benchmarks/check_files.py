@@ -13,7 +13,7 @@ import polars as pl
 
 from benchmarks.common import race, show
 from cognn.config.options import DataConfig
-from cognn.data.check.files import check
+from cognn.data.check.files import check_files
 
 NODES, EDGES, FEATURES = 100_000, 1_000_000, 16
 
@@ -42,7 +42,7 @@ def main() -> None:
         write(folder)
 
         def run(nodes: str, edges: str) -> object:
-            report = check(DataConfig(dataset=str(folder / nodes), edges=str(folder / edges), directed=False))
+            report = check_files(DataConfig(dataset=str(folder / nodes), edges=str(folder / edges), directed=False))
             assert report.ok, report
             return report
 

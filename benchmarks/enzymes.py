@@ -38,7 +38,7 @@ def enzymes() -> Dataset:
     """The published set, or one of its size."""
     mirror = os.environ.get("COGNN_MIRROR")
     if mirror and (Path(mirror) / tu.KIND / "ENZYMES").is_dir():
-        return tu.load("enzymes")
+        return tu.load_tu("enzymes")
     rng = torch.Generator().manual_seed(0)
     sizes = (31.5 + 15.3 * torch.randn(600, generator=rng)).round().clamp(2, 126).long().tolist()
     graphs = [Graph(_pairs(nodes, round(1.906 * nodes), rng), nodes) for nodes in sizes]

@@ -17,19 +17,19 @@ class ConfigError(CognnError, ValueError):
 
 
 class DataError(CognnError, ValueError):
-    """A dataset or file that is missing, damaged or not what it should be."""
+    """A dataset or file that is missing, damaged or invalid."""
 
 
 class RunError(CognnError):
-    """A run that cannot continue; what was saved before is kept."""
+    """A run that cannot continue; its saved state is kept."""
 
 
 class Diverged(RunError):
-    """The loss or the weights of a run became infinite or nan."""
+    """The loss or the weights became infinite or nan."""
 
 
 class Lost(RunError):
-    """Another process of the same training is gone."""
+    """Another process of the same training has ended."""
 
 
 class Interrupted(Exception):

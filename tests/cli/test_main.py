@@ -258,7 +258,7 @@ def test_a_pipe_gets_one_line_for_every_dataset(capsys) -> None:
 def test_data_info_sets_what_was_published_beside_what_is_measured(capsys, monkeypatch) -> None:
     def shown(dataset: Dataset, **facts: float) -> dict[str, list[str]]:
         dataset.facts = {name.replace("_", " "): value for name, value in facts.items()}
-        monkeypatch.setattr("cognn.report.terminal.load", lambda name: dataset)
+        monkeypatch.setattr("cognn.report.terminal.load_named", lambda name: dataset)
         assert main(["data", "info", "cora"]) == 0
         rows = [line.strip("│").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
         return {name.strip(): [cell.strip() for cell in cells] for name, *cells in rows}

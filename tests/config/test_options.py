@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognn.config.options import Config
-from cognn.config.toml import RECIPES, from_mapping, load
+from cognn.config.toml import RECIPES, from_mapping, load_config, to_toml
 from cognn.errors import ConfigError
 
 
@@ -17,8 +17,20 @@ def test_round_trip(tmp_path) -> None:
     config.data.dataset, config.data.directed = 'a "strange"\\name\n', True
     config.model.dropout, config.train.lr, config.train.schedule = 0.0, 1e-5, "cosine"
     path = tmp_path / "config.toml"
-    path.write_text(config.to_toml())
-    assert load(path) == config
+    path.write_text(to_toml(config, {"note": 'found "by hand"'}))
+    assert load_config(path) == config
+
+
+def test_a_config_of_version_0_1_is_read(tmp_path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        '[data]\ndataset = "a \\"strange\\"\\\\name\\U0000000a"\ndirected = true\n\n'
+        '[model]\ndropout = 0.0\nnorm_first = false\n\n[train]\nlr = 1e-05\nschedule = "cosine"\n'
+    )
+    config = load_config(path)
+    assert (config.data.dataset, config.data.directed) == ('a "strange"\\name\n', True)
+    assert (config.model.dropout, config.model.norm_first) == (0.0, False)
+    assert (config.train.lr, config.train.schedule) == (1e-5, "cosine")
 
 
 def test_recipes_overlay_what_is_there(tmp_path) -> None:
@@ -26,17 +38,17 @@ def test_recipes_overlay_what_is_there(tmp_path) -> None:
     path.write_text('[about]\nfound = "by hand"\n[model]\nenv = "sum"\n[train]\nlr = 1\n')
     base = Config()
     base.model.num_layers = 9
-    config = load(path, base)
+    config = load_config(path, base)
     assert (config.model.env, config.model.num_layers, config.train.lr) == ("sum", 9, 1.0)
 
 
 def test_a_recipe_that_comes_with_cognn_has_a_name_and_a_file_of_that_name_wins(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = "finkelshtein2024-homophilic-cora-gcn"
-    assert load(name) == load(f"{name}.toml") == load(RECIPES / f"{name}.toml")
-    assert (load(name).data.dataset, load(name).model.model) == ("cora", "gcn")
+    assert load_config(name) == load_config(f"{name}.toml") == load_config(RECIPES / f"{name}.toml")
+    assert (load_config(name).data.dataset, load_config(name).model.model) == ("cora", "gcn")
     Path(name).write_text('[data]\ndataset = "cycles"\n')
-    assert load(name).data.dataset == "cycles"
+    assert load_config(name).data.dataset == "cycles"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +140,7 @@ def test_files_that_are_no_recipes(tmp_path_factory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz.toml"
     path.write_bytes(content)
     with suppress(ConfigError):
-        load(path)
+        load_config(path)
 
 
 def test_the_config_does_not_need_torch() -> None:

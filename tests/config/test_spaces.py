@@ -5,7 +5,7 @@ import pytest
 from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.config.spaces import GENERAL, SPACES, distributions, grid_size, is_range, read_space, search_space
 from cognn.config.tune_options import TuneOptions, given
-from cognn.data.registry import NAMES
+from cognn.data.catalogue import NAMES
 from cognn.errors import ConfigError
 
 pytest.importorskip("optuna")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cognn.cli.main import main
-from cognn.data.registry import ENTRIES, Entry, origin
+from cognn.data.catalogue import ENTRIES, Entry
 
 SMALL = ["--splits", "0", "--epochs", "2", "--num-layers", "2", "--hidden-channels", "16", "--action-channels", "4"]
 PUBLISHED = [entry for entry in ENTRIES.values() if not entry.generated]
@@ -23,7 +23,7 @@ SLOW = {
 def test_trains(entry: Entry, mirror: Path, tmp_path: Path) -> None:
     if entry.name == "citeseer":
         pytest.skip("citeseer is refused: nobody vouches for its pickles yet")
-    if origin(entry) != "mirror":
+    if entry.origin != "mirror":
         pytest.skip(f"{'/'.join(entry.folder or ())} is not in the mirror {mirror}")
     if entry.name in SLOW and "COGNN_WHOLE" not in os.environ:
         pytest.skip(f"{SLOW[entry.name]}; set COGNN_WHOLE=1")

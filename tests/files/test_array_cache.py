@@ -3,15 +3,15 @@ import os
 import numpy as np
 import pytest
 
-from cognn.files import array_cache as npz
+from cognn.files.array_cache import read_cache, write_cache
 
 
 def test_round_trip_under_one_stamp(tmp_path, caplog):
     path = tmp_path / "deep" / "kept.npz"
-    assert npz.read(path, "a") is None
-    npz.write(path, "a", {"x": np.arange(3)})
-    assert npz.read(path, "a")["x"].tolist() == [0, 1, 2]
-    assert npz.read(path, "b") is None
+    assert read_cache(path, "a") is None
+    write_cache(path, "a", {"x": np.arange(3)})
+    assert read_cache(path, "a")["x"].tolist() == [0, 1, 2]
+    assert read_cache(path, "b") is None
     assert os.listdir(path.parent) == ["kept.npz"]
     assert caplog.records == []
 
@@ -19,9 +19,9 @@ def test_round_trip_under_one_stamp(tmp_path, caplog):
 @pytest.mark.parametrize("keep", [0, 40, -30])
 def test_a_damaged_file_counts_as_none(tmp_path, caplog, keep):
     path = tmp_path / "kept.npz"
-    npz.write(path, "a", {"x": np.arange(100)})
+    write_cache(path, "a", {"x": np.arange(100)})
     path.write_bytes(path.read_bytes()[:keep])
-    assert npz.read(path, "a") is None
+    assert read_cache(path, "a") is None
     assert "damaged" in caplog.text
 
 
@@ -33,7 +33,7 @@ def test_a_pickle_is_not_run(tmp_path):
             return os.mkdir, (str(ran),)
 
     np.savez(path, stamp=np.array("a"), x=np.array([Evil()], dtype=object))
-    assert npz.read(path, "a") is None
+    assert read_cache(path, "a") is None
     assert not ran.exists()
 
 
@@ -42,6 +42,6 @@ def test_a_disk_that_takes_no_more_does_not_end_the_run(tmp_path, caplog, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    npz.write(tmp_path / "kept.npz", "a", {"x": np.arange(3)})
+    write_cache(tmp_path / "kept.npz", "a", {"x": np.arange(3)})
     assert "No space left" in caplog.text
     assert os.listdir(tmp_path) == []

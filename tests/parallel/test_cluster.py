@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from cognn.config.options import Config, TrainConfig
+from cognn.config.toml import to_toml
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, RunError
 from cognn.files.tensors import load_tensors
@@ -47,7 +48,7 @@ def options(file: Path, **more) -> Config:
 def words(config: Config, out: Path) -> list[str]:
     """The same on the command line."""
     path = out.with_suffix(".toml")
-    path.write_text(config.to_toml())
+    path.write_text(to_toml(config))
     return ["train", "--recipe", str(path), "--out", str(out), "--quiet"]
 
 
@@ -178,7 +179,7 @@ def test_processes_know_who_started_them(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert make_fabric(TrainConfig(accelerator="cpu")).world_size == 1  # a worker of a search trains alone
     with pytest.raises(ConfigError, match="devices: a node task is one whole graph; share it out"):
         run.create_run(options(file), tmp_path / "whole", load_data(options(file).data))
-    (tmp_path / "config.toml").write_text(options(file).to_toml())
+    (tmp_path / "config.toml").write_text(to_toml(options(file)))
     with pytest.raises(ConfigError, match="devices: 1 are asked for, but srun has started 2 processes"):
         run.train_run(tmp_path)
     monkeypatch.setenv("SLURM_STEP_NUM_NODES", "3")

@@ -223,7 +223,7 @@ def test_weights_of_edges_are_not_dropped_in_silence() -> None:
 def test_whole_numbers_as_features_are_not_guessed() -> None:
     graph = ring(20)
     graph.x = torch.arange(20).view(-1, 1)
-    with pytest.raises(DataError, match=r"data: x holds whole numbers, 0 to 19; if they are amounts give x.float\(\)"):
+    with pytest.raises(DataError, match=r"data: x holds integers, 0 to 19; if they are amounts give x.float\(\)"):
         cognn.fit(graph, **SMALL)
     graph.x = graph.x % 2
     assert cognn.fit(graph, **SMALL).dataset.x.unique().tolist() == [0, 1]

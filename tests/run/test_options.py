@@ -50,7 +50,7 @@ def test_dropped_edges_change_what_is_learned_but_not_how_it_is_scored(model: st
 def test_options_for_actions_are_refused_without_actions() -> None:
     for name, value in {"edge_price": 1.0, "freeze_actions": True, "actions": "sample", "samples": 4}.items():
         for model in (ModelConfig(action="none"), ModelConfig(model="gcn")):
-            with pytest.raises(ConfigError, match=f"^{name}: is for a model whose nodes act, and here none do"):
+            with pytest.raises(ConfigError, match=f"^{name}: requires a model whose nodes choose actions"):
                 Config(model=model, train=TrainConfig(**{name: value})).check()
         Config(train=TrainConfig(**{name: value})).check()
     with pytest.raises(ConfigError, match=r"drop_edge: expected 0 or more and below 1, got 1\.0"):

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from cognn.errors import Interrupted, RunError
-from cognn.files.locks import alone
+from cognn.files.locks import exclusive
 from cognn.files.tensors import load_tensors
 from cognn.run import train as run
 from cognn.train import loop
@@ -183,7 +183,7 @@ def test_two_processes_do_not_train_one_split(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(loop, "LOCK_SECONDS", 0.1)
     dataset = make_dataset("node", "multiclass")
     run.create_run(small(splits="0", epochs=2), tmp_path / "r", dataset)
-    with alone(tmp_path / "r" / "split-0" / ".lock", ""):
+    with exclusive(tmp_path / "r" / "split-0" / ".lock", ""):
         with pytest.raises(RunError, match="split-0: another process is training this split; wait for it, or end it"):
             run.train_run(tmp_path / "r", dataset=dataset)
         assert not list((tmp_path / "r").rglob("*.jsonl"))
@@ -195,7 +195,7 @@ def test_a_split_waits_for_the_orphan_of_a_killed_command(tmp_path) -> None:
     dataset = make_dataset("node", "multiclass")
     run.create_run(small(splits="0", epochs=2), tmp_path / "r", dataset)
     held = ExitStack()
-    held.enter_context(alone(tmp_path / "r" / "split-0" / ".lock", ""))
+    held.enter_context(exclusive(tmp_path / "r" / "split-0" / ".lock", ""))
     orphan = threading.Timer(0.5, held.close)
     orphan.start()
     began = time.monotonic()

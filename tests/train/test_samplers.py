@@ -207,12 +207,12 @@ def test_scores_are_those_of_the_whole_graph(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"halo": True}, "halo, partitions_per_batch: say what to do with partitions"),
-        ({"partitions_per_batch": 2}, "halo, partitions_per_batch: say what to do with partitions"),
+        ({"halo": True}, "halo, partitions_per_batch: require --partitions N"),
+        ({"partitions_per_batch": 2}, "halo, partitions_per_batch: require --partitions N"),
         ({"partitions": 3, "partitions_per_batch": 4}, "partitions_per_batch: expected 1 to partitions=3, got 4"),
         ({"partitions": 3, "partitions_per_batch": 0}, "partitions_per_batch: expected 1 to partitions=3, got 0"),
         ({"partitions": -1}, "partitions: expected 0 or more, got -1"),
-        ({"partitions": 3, "neighbors": "5"}, "neighbors, partitions: are two ways"),
+        ({"partitions": 3, "neighbors": "5"}, "neighbors, partitions: are alternative kinds"),
         ({"neighbors": "5,0"}, "neighbors: expected numbers above 0 or all"),
         ({"neighbors": "5;3"}, "neighbors: expected numbers above 0 or all"),
     ],

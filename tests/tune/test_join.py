@@ -93,9 +93,9 @@ def test_what_is_not_the_same_study_is_refused(tmp_path: Path) -> None:
         tune(TuneOptions(storage=url, study="other", join=True), None, dataset)
     with pytest.raises(RunError, match="one: this study is in a database; give its --storage too"):
         tune(options(tmp_path / "one"), None, dataset)
-    with pytest.raises(ConfigError, match="join: a study of another machine is reached by its database"):
+    with pytest.raises(ConfigError, match="join: requires --storage, the database of the study"):
         tune(TuneOptions(join=True), None, dataset)
-    with pytest.raises(ConfigError, match="study: is the name in a database; give --storage too"):
+    with pytest.raises(ConfigError, match="study: requires --storage, the database that holds it"):
         tune(options(tmp_path / "five", study="mine"), None, dataset)
     for wrong in ("nonsense", "nobase://u:secret@host/x", f"sqlite:///{tmp_path}/no/such/folder.db"):
         with pytest.raises(RunError, match="the study's storage cannot be used") as told:

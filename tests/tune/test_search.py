@@ -12,7 +12,7 @@ import torch
 
 from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.config.spaces import search_space
-from cognn.config.toml import load
+from cognn.config.toml import load_config
 from cognn.config.tune_options import TuneOptions
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError, Interrupted, RunError
@@ -52,7 +52,7 @@ def test_study_makes_a_recipe_that_trains_and_goes_on(tmp_path: Path) -> None:
     assert len(lines) == 4
     assert sum(result["trials"].values()) == 4
     best = result["best"][0]
-    recipe = load(result["recipe"])
+    recipe = load_config(result["recipe"])
     assert recipe.train.lr == best["options"]["lr"]
     assert recipe.model.hidden_channels == best["options"]["hidden_channels"]
     assert (recipe.model.env, recipe.data.splits, recipe.train.epochs) == ("sum", "", 8)
@@ -244,7 +244,7 @@ def test_recipe_through_the_command_line(tmp_path: Path, monkeypatch: pytest.Mon
     words = ["tune", "--recipe", "recipe.toml", "--space", "space.toml", "--trials", "2", "--epochs", "2"]
     fixed = ["--env", "sum", "--action", "sum", "--num-layers", "1", "--quiet"]
     assert main([*words, *fixed]) == 0
-    found = load(tmp_path / "runs/cycles-cognn-tune/best.toml")
+    found = load_config(tmp_path / "runs/cycles-cognn-tune/best.toml")
     assert (found.model.hidden_channels, found.train.epochs, found.data.splits) == (4, 2, "")
     assert len(read_json(tmp_path / "runs/cycles-cognn-tune/tune.json")["best"]) == 2
     assert main(["tune", "--recipe", str(tmp_path / "runs/cycles-cognn-tune/best.toml"), "--quiet"]) == 2

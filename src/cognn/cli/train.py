@@ -9,7 +9,7 @@ import tyro
 
 from cognn.cli.arguments import parse, refuse_changes, value_of
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
-from cognn.config.toml import load
+from cognn.config.toml import load_config
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError, Interrupted
 
@@ -42,7 +42,7 @@ def train(arguments: list[str]) -> int:
     default = Train()
     recipe = value_of(arguments, "--recipe")
     if recipe:  # its values become the defaults that the other options override
-        config = load(recipe)
+        config = load_config(recipe)
         default = Train(dataset=config.data.dataset, data=config.data, model=config.model, train=config.train)
     options = parse(Train, arguments, "cognn train", default)
     if options.resume is not None:

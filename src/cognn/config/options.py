@@ -1,117 +1,115 @@
-"""Every option of a run, documented and checked once: the command line, recipes and ``cognn.fit`` share these.
+"""The options of a run with their checks, shared by the command line, recipes and ``cognn.fit``.
 
-This file must not import torch, so that ``cognn --help`` answers at once.
+The docstring of a field is its help text.  This file must not import torch, so that ``cognn --help`` is quick.
 """
 
 import math
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Literal
 
 from cognn.errors import ConfigError
-
-Env = str  # "sum" "mean" "gcn" "gin" "gat"; the model itself refuses others, with the list of known ones
 
 
 @dataclass
 class DataConfig:
-    """What to train on: a known dataset by its name, or your own files."""
+    """The dataset: a known one by name, or your own files."""
 
     dataset: str = ""
-    """Name of a dataset (`cognn data list`), or a path: a folder, an .npz, a .graphml, or a node table."""
+    """Name of a dataset (`cognn data list`), or a path: a folder, an .npz, a .graphml, a store, or a node table."""
     edges: str = ""
-    """Edge table (CSV or Parquet) that goes with a node table."""
+    """Edge table (CSV or Parquet) of a node table."""
     graphs: str = ""
-    """Table with a row per graph, for tasks on whole graphs: targets and splits; features are of nodes and edges."""
+    """Table with one row per graph, for graph tasks: targets and splits, no features."""
     target: str = ""
-    """Column of the node (or graph) table to predict; several, joined by commas, for several labels or targets."""
+    """Column of the node (or graph) table to predict; several, separated by commas, for several targets or labels."""
     task: str = ""
-    """binary, multiclass, multilabel or regression; by default what the target's values say."""
+    """binary, multiclass, multilabel or regression; by default inferred from the target."""
     metric: str = ""
-    """accuracy, roc_auc, average_precision or mae, for your own files; by default the usual one of the task."""
+    """accuracy, roc_auc, average_precision or mae, for your own files; by default that of the task."""
     directed: bool | None = None
-    """Whether the edges of your own files have a direction: `--directed` or `--undirected`; never guessed."""
+    """Whether the edges of your own files are directed: `--directed` or `--undirected`; never guessed."""
     id_column: str = ""
     """Column of the node ids; by default id, node_id or node."""
     edge_source: str = ""
-    """Column of the edge table where an edge starts; by default source, src, from, sender or u."""
+    """Column of the edge table with the source of an edge; by default source, src, from, sender or u."""
     edge_target: str = ""
-    """Column of the edge table where it ends; by default target, dst, to, receiver or v."""
+    """Column of the edge table with the target of an edge; by default target, dst, to, receiver or v."""
     graph_column: str = ""
-    """Column that says which graph a node belongs to; it makes whole graphs the items."""
+    """Column of the node table with the graph of each node; selects a graph task."""
     split_column: str = ""
-    """Column of train, val and test; several, joined by commas, for several splits; by default split, if there."""
+    """Column with the words train, val and test; several, separated by commas, for several splits; by default split."""
     random_splits: int = 1
-    """How many splits 60/20/20 to draw where your files bring none."""
+    """Number of random 60/20/20 splits to draw if your files have none."""
     ignore: str = ""
-    """Columns that are no features, joined by commas."""
+    """Columns that are not features, separated by commas."""
     categorical: str = ""
-    """Columns of numbers that are names, joined by commas; words always are."""
+    """Numeric columns that are categories, separated by commas; columns of words always are."""
     fill: Literal["refuse", "mean", "zero"] = "refuse"
-    """What stands in for a missing feature; a missing category is then no category."""
+    """Replacement for missing features; `refuse` makes them errors. A missing category becomes all zeros."""
     encoding: Literal["none", "laplacian", "random-walk"] = "none"
-    """Encodings of where a node stands, appended to its features (peptides-func)."""
+    """Positional encoding appended to the node features (peptides-func only)."""
     splits: str = ""
-    """Which splits or folds to run: "0", "0-9", "0,2,5"; all if empty."""
+    """Splits or folds to run: "0", "0-9", "0,2,5"; all if empty."""
     data_seed: int = 0
-    """Seed of generated datasets, and of random splits where your files bring none."""
+    """Seed of generated datasets, and of random splits of your own files."""
 
 
 @dataclass
 class ModelConfig:
-    """The network; the names are those of `cognn.CoGNN`."""
+    """The network; options have the names of the arguments of `cognn.CoGNN`."""
 
     model: str = "cognn"
     """cognn, or a baseline: mlp gcn sage gat gat-sep gt gt-sep gin gcnii sumgnn meangnn."""
-    env: Env = "mean"
-    """Environment layer of Co-GNN: sum mean gcn gin gat."""
+    env: str = "mean"
+    """Layer of the environment network: sum mean gcn gin gat."""
     action: str = "sum"
-    """Layer of the action network: sum mean gcn gin gat, or none for the base network, which has no use for it."""
+    """Layer of the action network: sum mean gcn gin gat; none for the base network without actions."""
     hidden_channels: int = 64
     """Width of the environment network."""
     num_layers: int = 4
-    """Number of layers."""
+    """Number of environment layers."""
     action_channels: int = 16
-    """Width of the action network between its layers; one layer has none."""
+    """Hidden width of the action network; unused with one layer."""
     action_layers: int = 1
-    """Depth of the action network (2 by default in `cognn.CoGNN`)."""
+    """Number of layers of the action network (2 by default in `cognn.CoGNN`)."""
     action_space: Literal["joint", "factored"] = "joint"
-    """One draw of four actions, or two independent ones."""
+    """One draw from four actions, or independent draws for listen and broadcast."""
     temperature: str = "learned"
-    """`learned`, or a number above 0."""
+    """Temperature of the Gumbel-softmax: `learned`, or a number above 0."""
     tau0: float = 0.1
-    """Least inverse temperature when it is learned."""
+    """Minimum of the inverse temperature when it is learned."""
     standard_bias: float = 0.0
-    """Added to the logit of STANDARD: with 3 or so, nodes begin by keeping most edges."""
+    """Added to the logit of STANDARD; with about 3, most edges are kept at the start of training."""
     mean_over: Literal["kept", "all"] = "kept"
-    """What env=mean divides by."""
+    """Denominator of env=mean: the kept neighbours, or all."""
     norm: Literal["layer", "batch", "none"] = "layer"
-    """Normalisation."""
+    """Normalisation layer."""
     norm_first: bool = True
-    """Whether it comes before or after the update."""
+    """Whether to normalise before the update instead of after it."""
     residual: Literal["identity", "linear", "none"] = "identity"
     """Skip connection."""
     dropout: float = 0.2
-    """Share of values dropped in training."""
+    """Dropout probability."""
     input_dropout: float = 0.0
-    """Share of the features themselves that are dropped in training; helps with sparse ones."""
+    """Dropout probability of the input features; helps with sparse ones."""
     act: str = "gelu"
     """Activation: gelu relu elu leaky_relu silu tanh."""
     pool: Literal["mean", "sum", "max"] = "mean"
-    """How graph tasks pool their nodes."""
+    """Pooling of the nodes, in graph tasks."""
     decoder_layers: int = 1
-    """Depth of the decoder."""
+    """Number of decoder layers."""
     heads: int = 1
-    """Attention heads of the baselines that have them."""
+    """Attention heads, for baselines with attention."""
     alpha: float = 0.1
-    """Share of a node's first state in every layer of gcnii."""
+    """Share of the initial representation in every layer, for gcnii."""
     theta: float = 0.5
-    """Strength of the weights of gcnii, which fades with depth: log(theta / layer + 1)."""
+    """Strength of the weights, which decays with depth as log(theta / layer + 1), for gcnii."""
 
     only_cognn: ClassVar[tuple[str, ...]] = (
         *("env", "action", "action_channels", "action_layers", "action_space"),
         *("temperature", "tau0", "standard_bias", "mean_over"),
     )
-    """The options that no baseline has."""
+    """Options that baselines do not have."""
 
     @property
     def acts(self) -> bool:
@@ -134,54 +132,54 @@ class TrainConfig:
     schedule: Literal["constant", "step", "cosine"] = "constant"
     """Learning-rate schedule, by epoch."""
     warmup_epochs: int = 0
-    """Epochs of linear warm-up before it."""
+    """Epochs of linear warm-up before the schedule."""
     step_size: int = 50
     """Epochs between two steps of schedule=step."""
     gamma: float = 0.5
-    """Factor of every such step."""
+    """Factor of the learning rate at every such step."""
     clip: float = 0.0
-    """Largest norm of the gradient; 0 is no bound."""
+    """Maximum gradient norm; 0 for no clipping."""
     patience: int = 0
-    """Stop after so many epochs without a better validation score; 0 never stops early."""
+    """Stop after this many epochs without a better validation score; 0 for no early stopping."""
     eval_every: int = 1
     """Epochs between two evaluations."""
     batch_size: int = 32
-    """Graphs in a mini-batch (graph tasks), or nodes that one starts from (`neighbors`)."""
+    """Graphs in a mini-batch (graph tasks), or seed nodes of one (`neighbors`)."""
     partitions: int = 0
-    """Parts that a node task's graph is cut into, to train on some at a time; 0 trains on the whole graph."""
+    """Number of partitions of the graph of a node task, to train on some at a time; 0 for full-batch training."""
     partitions_per_batch: int = 1
-    """Partitions in a mini-batch, with the edges between them; drawn anew in every epoch."""
+    """Partitions in a mini-batch, with the edges between them; drawn again in every epoch."""
     halo: bool = False
-    """Add the nodes that send an edge into a mini-batch of partitions; they carry no loss."""
+    """Add the in-neighbours of a mini-batch of partitions, without loss on them."""
     neighbors: str = ""
-    """Edges to draw into every node, hop by hop from the `batch_size` nodes of a mini-batch: "10,5,5"; or "all,10"."""
+    """Edges to sample into every node, hop by hop from the `batch_size` seed nodes: "10,5,5", or "all,10"."""
     draws: int = 1
-    """Copies of the training items in every step, each with actions and dropout of its own: a steadier gradient."""
+    """Copies of the training items in every step, each with its own actions and dropout, for less gradient variance."""
     drop_edge: float = 0.0
-    """Share of the edges that every training step leaves out at random (DropEdge)."""
+    """Share of the edges to drop at random in every training step (DropEdge)."""
     edge_price: float = 0.0
-    """Price of an edge: this times the expected share of edges kept, over all layers, is added to the loss."""
+    """Weight in the loss of the expected share of edges kept, over all layers."""
     freeze_actions: bool = False
-    """Leave the action network as it was drawn and train the rest only."""
+    """Keep the action network as initialised and train the rest only."""
     actions: Literal["sample", "argmax", "expected"] = "argmax"
-    """How nodes act when they are scored."""
+    """How actions are chosen in evaluation."""
     samples: int = 0
-    """Score the mean output of so many draws instead; 0 is off."""
+    """Evaluate the mean output of this many sampled passes instead; 0 is off."""
     seed: int = 0
     """Seed of weights, actions and dropout; split i uses seed + i."""
     compile: bool = False
-    """Compile the layers, where there is a C++ compiler (Co-GNN and its base networks)."""
+    """Compile the layers with torch.compile; needs a C++ compiler (cognn, sumgnn and meangnn only)."""
     checkpoint: bool = False
-    """Forget what happens inside a layer and compute it again when needed: less memory, more time (likewise)."""
+    """Gradient checkpointing of each layer: less memory, more time (cognn, sumgnn and meangnn only)."""
     accelerator: str = "auto"
     """cpu, cuda or auto."""
     devices: int = 1
-    """Processes or GPUs that train together: they share out mini-batches, or take a mini-batch of partitions each."""
+    """Processes or GPUs that train together: they split mini-batches, or take one mini-batch of partitions each."""
     precision: Literal["32-true", "64-true", "bf16-mixed", "16-mixed"] = "32-true"
-    """Floating point of the computation."""
+    """Floating-point precision."""
 
     def hops(self) -> list[int]:
-        """``neighbors`` as numbers, -1 for all."""
+        """``neighbors`` as numbers; -1 is all."""
         words = [word.strip() for word in self.neighbors.split(",")] if self.neighbors else []
         for word in words:
             if word != "all" and not (word.isdecimal() and int(word)):
@@ -191,14 +189,14 @@ class TrainConfig:
 
 @dataclass
 class Config:
-    """A whole run."""
+    """All options of a run."""
 
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def check(self) -> None:
-        """Refuse nonsense in one line that names the option."""
+        """Raise :class:`ConfigError` for invalid values, naming the option."""
         m, t = self.model, self.train
         _at_least(1, hidden_channels=m.hidden_channels, num_layers=m.num_layers, action_channels=m.action_channels)
         _at_least(1, action_layers=m.action_layers, decoder_layers=m.decoder_layers, heads=m.heads)
@@ -213,9 +211,9 @@ class Config:
             if (value := getattr(m, name)) != getattr(ModelConfig, name):
                 raise ConfigError(f"{name}: is for baselines that have it, got {value}; leave it out for model=cognn")
         if t.hops() and t.partitions:
-            raise ConfigError("neighbors, partitions: are two ways to make mini-batches; leave one out")
+            raise ConfigError("neighbors, partitions: are alternative kinds of mini-batches; leave one out")
         if not t.partitions and (t.halo or t.partitions_per_batch != 1):
-            raise ConfigError("halo, partitions_per_batch: say what to do with partitions; give their number too")
+            raise ConfigError("halo, partitions_per_batch: require --partitions N")
         if t.partitions and not 1 <= t.partitions_per_batch <= t.partitions:
             raise ConfigError(
                 f"partitions_per_batch: expected 1 to partitions={t.partitions}, got {t.partitions_per_batch}"
@@ -233,7 +231,7 @@ class Config:
         for name in ("edge_price", "freeze_actions", "actions", "samples"):
             default = getattr(TrainConfig, name)
             if getattr(t, name) != default and not m.acts:
-                raise ConfigError(f"{name}: is for a model whose nodes act, and here none do; leave it at {default}")
+                raise ConfigError(f"{name}: requires a model whose nodes choose actions; leave it at {default}")
         if (t.compile or t.checkpoint) and m.model not in ("cognn", "sumgnn", "meangnn"):
             raise ConfigError(f"compile, checkpoint: are for cognn, sumgnn and meangnn; the model is {m.model}")
         for name, value in (("dropout", m.dropout), ("input_dropout", m.input_dropout)):
@@ -249,30 +247,12 @@ class Config:
             if not number > 0:
                 raise ConfigError(f"temperature: expected learned or a number above 0, got {m.temperature!r}")
 
-    def to_toml(self) -> str:
-        """The config as a TOML document that :func:`load` reads back."""
-        lines = []
-        for section, values in asdict(self).items():
-            lines.append(f"[{section}]")
-            lines += [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
-            lines.append("")
-        return "\n".join(lines)
 
-
-def refuse_useless(config: DataConfig, used: set[str], source: str) -> None:
-    """An option that a source of data has no use for is a misunderstanding."""
+def refuse_unused(config: DataConfig, used: set[str], source: str) -> None:
+    """Refuse options that a source of data does not use: the user expects an effect."""
     for option in fields(config):
         if option.name not in used and getattr(config, option.name) != option.default:
             raise ConfigError(f"{option.name}: means nothing for {source}; leave it out")
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
-    return repr(value)
 
 
 def _at_least(low: float, **values: float) -> None:

@@ -1,4 +1,4 @@
-"""Search spaces: the grids of the paper's appendix, one for everything else, and the user's own."""
+"""Search spaces: the grids of the paper's appendix, a general one, and the user's own."""
 
 import itertools
 import math
@@ -13,21 +13,21 @@ from cognn.config.toml import from_mapping, read_toml
 from cognn.errors import ConfigError
 
 Space = dict[str, list[Any]]
-"""Option to values: a list of choices, or ``[low, high, "log"]`` and ``[low, high, "linear"]`` for a range."""
+"""Values by option: a list of choices, or a range ``[low, high, "log"]`` or ``[low, high, "linear"]``."""
 
 _SECTION = {f.name: "model" for f in fields(ModelConfig)} | {f.name: "train" for f in fields(TrainConfig)}
 _KIND = {f.name: f.type for kind in (ModelConfig, TrainConfig) for f in fields(kind)}
 _cognn = set(ModelConfig.only_cognn)
 _SCALES = ("log", "linear")
-_POINTS = 200  # of a space that are looked at for one that is possible
+_POINTS = 200  # points of a space to try in the search for a valid one
 
 Fits = Callable[[Config], None]
-"""Refuses a config that does not go with the dataset."""
+"""Raises :class:`ConfigError` for a config that does not fit the dataset."""
 
-# The tables leave the two networks open; these are the ones that the paper's text evaluates, in all pairs.
+# The tables do not name the two networks; these are the ones that the paper's text evaluates, in all pairs.
 _SUM_MEAN: dict[str, list[Any]] = {"env": ["sum", "mean"], "action": ["sum", "mean"]}
 
-# Skip connections and normalisation have a row in some tables, with a check mark, and none in the others.
+# Skip connections and normalisation have a row with a check mark in some tables, and none in the others.
 _PLAIN: dict[str, list[Any]] = {"residual": ["none"], "norm": ["none"]}
 
 GENERAL: Space = _SUM_MEAN | {
@@ -39,7 +39,7 @@ GENERAL: Space = _SUM_MEAN | {
     "dropout": [0.0, 0.2, 0.5],
     "lr": [1e-4, 1e-2, "log"],
 }
-"""For datasets that the paper does not have."""
+"""For datasets that are not in the paper."""
 
 
 def _sizes(layers: Iterable[int], width: list[int], action_layers: Iterable[int], action_width: list[int]) -> Space:
@@ -58,7 +58,7 @@ def _heterophilic(lr: list[float], **sizes: list[Any]) -> Space:
 
 
 def _homophilic() -> Space:
-    # "Learn rate decay" of this table is read as weight decay: values of 5e-6 fit nothing else.
+    # "Learn rate decay" of this table is read as weight decay, as its values of 5e-6 suggest.
     common: Space = {"temperature": ["0.01"], "tau0": [0.1], "epochs": [2000], "dropout": [0.5], "act": ["relu"]}
     common |= _PLAIN | {"weight_decay": [5e-6, 5e-4], "lr": [5e-3, 1e-2, 5e-2]}
     return _SUM_MEAN | _sizes(range(1, 4), [32, 64, 128], range(1, 4), [4, 8, 16]) | common
@@ -113,7 +113,7 @@ SPACES: dict[str, Space] = {
     "citeseer": _homophilic(),
     "pubmed": _homophilic(),
 }
-"""What the paper's appendix searched, by dataset; the paper's draft of the table stands for cora, citeseer, pubmed."""
+"""The grids of the paper's appendix by dataset; those of cora, citeseer and pubmed are from its draft."""
 
 
 def search_space(
@@ -124,17 +124,17 @@ def search_space(
     preset: set[str] | None = None,
     fits: Fits = Config.check,
 ) -> tuple[Space, Config]:
-    """What to search for a dataset, and the config that holds in all trials.
+    """The search space of a dataset, and the config that all trials share.
 
-    A value has to be possible together with some values of the others, not with all of them.
+    Every value must be valid together with some values of the other options, not with all.
 
     Args:
-        name: Of the dataset.
-        base: Options as the user gave them, or their defaults.
-        fixed: Those that the user gave: they leave the space.
+        name: Name of the dataset.
+        base: The user's options, or their defaults.
+        fixed: Options that the user set; they are removed from the space.
         file: The user's changes to the space.
-        preset: Those that a recipe gave: they leave the space too, unless the user's file has them.
-        fits: Refuses a config that does not go with the dataset.
+        preset: Options of a recipe; they are removed from the space unless ``file`` has them.
+        fits: Raises :class:`ConfigError` for a config that does not fit the dataset.
     """
     own = {} if file is None else read_space(file)
     known = {key: values for key, values in SPACES.get(name, GENERAL).items() if key not in (preset or ())}
@@ -165,7 +165,7 @@ def configure(base: Config, params: Mapping[str, Any], source: str) -> Config:
 
 
 def read_space(path: Path) -> Space:
-    """Read a search space: options flat, or in the sections of a recipe."""
+    """Read a search space, with options at the top level or in the sections of a recipe."""
     document = read_toml(path, "search space")
     flat: dict[str, Any] = {}
     for key, value in document.items():
@@ -194,17 +194,17 @@ def _range(values: list[Any], key: str) -> bool:
 
 
 def is_range(values: list[Any]) -> bool:
-    """Whether these are bounds, not choices."""
+    """Whether the values are a range, not choices."""
     return len(values) == 3 and values[-1] in _SCALES and not isinstance(values[0], str)
 
 
 def bounds(values: list[Any]) -> list[Any]:
-    """The values that a space names: all choices, or both ends of a range."""
+    """All choices, or both ends of a range."""
     return values[:2] if is_range(values) else values
 
 
 def grid_size(space: Space) -> int | None:
-    """Number of points of a space, None if it has a range of real numbers."""
+    """Number of points of a space; None if it has a range of floats."""
     size = 1
     for values in space.values():
         if is_range(values) and isinstance(values[0], float):
@@ -214,7 +214,8 @@ def grid_size(space: Space) -> int | None:
 
 
 def distributions(space: Space) -> dict[str, Any]:
-    """The same for Optuna; neighbouring whole numbers keep their order."""
+    """The space as Optuna distributions; consecutive integers keep their order."""
+    # Optuna is an optional dependency.
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     found: dict[str, Any] = {}
@@ -230,13 +231,13 @@ def distributions(space: Space) -> dict[str, Any]:
 
 
 def _with(base: Config, key: str, value: Any, source: str) -> Config:
-    if key == "temperature" and type(value) in (int, float):  # an option that is a word or a number
+    if key == "temperature" and type(value) in (int, float):  # an option that is "learned" or a number
         value = str(value)
     return from_mapping({_SECTION[key]: {key: value}}, source, base)
 
 
 def _possible(base: Config, space: Space, values: Mapping[str, Any], source: str, fits: Fits) -> Config:
-    """The config of a trial that could have these values."""
+    """A valid config of a trial with these values."""
     refusals: list[ConfigError] = []
     for point in _points(base, space):
         try:
@@ -249,7 +250,7 @@ def _possible(base: Config, space: Space, values: Mapping[str, Any], source: str
 
 
 def _points(base: Config, space: Space) -> Iterator[dict[str, Any]]:
-    """Trials of a space: one near the base, those that differ from it in an option, then all, or some of too many."""
+    """Points of a space: one near the base, its neighbours in one option, then all, or a sample of too many."""
     choices, own = {key: bounds(values) for key, values in space.items()}, asdict(base)
     near = {key: was if (was := own[_SECTION[key]][key]) in values else values[0] for key, values in choices.items()}
     yield near

@@ -1,4 +1,4 @@
-"""Options from TOML: recipes, and the config of a run."""
+"""Options in TOML: recipes, and the config of a run."""
 
 import difflib
 import tomllib
@@ -7,20 +7,31 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
 from cognn.errors import ConfigError
 
 RECIPES = Path(__file__).parent / "recipes"
-"""The recipes that come with cognn, one for every model and dataset of the paper's tables."""
+"""The recipes of cognn, one for every model and dataset of the paper's tables."""
+_SECTIONS: dict[str, type[Any]] = {"data": DataConfig, "model": ModelConfig, "train": TrainConfig}
 
 
-def load(path: str | Path, base: Config | None = None) -> Config:
-    """Read a recipe; what it leaves out keeps the value of ``base`` or the default."""
+def to_toml(config: Config, about: Mapping[str, Any] | None = None) -> str:
+    """The config as TOML that :func:`load_config` reads; ``about`` is a section of notes."""
+    sections = {
+        section: {k: v for k, v in values.items() if v is not None} for section, values in asdict(config).items()
+    }
+    return tomli_w.dumps(({"about": dict(about)} if about else {}) | sections)
+
+
+def load_config(path: str | Path, base: Config | None = None) -> Config:
+    """Read a recipe or the config of a run; missing options keep the value of ``base`` or the default."""
     return from_mapping(read_recipe(path), str(path), base)
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
-    """The content of a recipe, which is a file of the user's or, by its name, one that comes with cognn."""
+    """The content of a recipe: a file, or one of :data:`RECIPES` by its name."""
     if Path(path).exists():
         return read_toml(path, "recipe")
     name = str(path).removesuffix(".toml")
@@ -33,7 +44,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
 
 
 def read_toml(path: str | Path, what: str) -> dict[str, Any]:
-    """The content of a TOML file; ``what`` says in the error what it should have been."""
+    """The content of a TOML file; ``what`` names its purpose in errors."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -41,10 +52,10 @@ def read_toml(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def from_mapping(document: Mapping[str, Any], source: str, base: Config | None = None) -> Config:
-    """Overlay nested values on a config; unknown names and wrong types are refused."""
+    """Overlay sections of options on a config; unknown names and wrong types are refused."""
     sections = asdict(base or Config())
     for section, values in document.items():
-        if section == "about":  # a recipe's own words: where it comes from and how it was found
+        if section == "about":  # notes on where a recipe comes from
             continue
         if section not in sections or not isinstance(values, Mapping):
             raise ConfigError(f"{source}: unknown section {section!r}; known are {', '.join(sections)}, about")
@@ -54,9 +65,6 @@ def from_mapping(document: Mapping[str, Any], source: str, base: Config | None =
                 raise ConfigError(f"{source}: unknown option {section}.{key}; known are {', '.join(types)}")
             sections[section][key] = _typed(f"{source}: {section}.{key}", value, types[key])
     return Config(*(_SECTIONS[name](**values) for name, values in sections.items()))
-
-
-_SECTIONS: dict[str, type[Any]] = {"data": DataConfig, "model": ModelConfig, "train": TrainConfig}
 
 
 def _typed(name: str, value: Any, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The options of ``cognn tune``, documented and checked; like config.py this file must not import torch."""
+"""The options of ``cognn tune`` with their checks; like options.py this file must not import torch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -8,75 +8,74 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
-from cognn.config.toml import from_mapping, load, read_recipe
+from cognn.config.toml import from_mapping, load_config, read_recipe
 from cognn.errors import ConfigError
 
-TUNED_ON = "0"  # one split is enough to choose by, and leaves the others untouched
+TUNED_ON = "0"  # tuning on one split leaves the others for the final scores
 
 NAME = "cognn"
 SEARCH = ("trials", "sampler", "prune", "startup_trials", "prune_after", "study_seed")
-"""Options of the search itself: those who join a study, or go on with it, take them over."""
+"""Options of the search itself; a machine that joins or resumes a study inherits them."""
 
 
 @dataclass
 class TuneOptions:
-    """Search for good options of a dataset by its validation scores, or go on with a search that stopped."""
+    """Search for good options by validation scores, or resume a search."""
 
     dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATASET]")] = ""
     """Name of a dataset (`cognn data list`), or a path to your own files."""
     trials: int = 50
-    """How many trials the study shall have in the end; those that are there already count."""
+    """Total number of trials of the study, including earlier ones."""
     workers: int = 1
-    """Trials to train at once, the cores shared out among them."""
+    """Trials to train in parallel; they share the cores."""
     recipe: Path | None = None
-    """TOML file, or the name of a recipe that comes with cognn, whose options hold in all trials, unless given here or
-    in the space."""
+    """TOML file, or name of a recipe of cognn; its options are fixed in all trials unless set here or in the space."""
     space: Path | None = None
     """TOML file that changes the search space: option = [a, b, ...], [low, high, "log" or "linear"], or one value."""
     out: Path | None = None
-    """Folder of the study; by default runs/DATASET-MODEL-tune. One that exists goes on if it is the same search."""
+    """Folder of the study; by default runs/DATASET-MODEL-tune. An existing one is resumed if it is the same search."""
     resume: Path | None = None
-    """Go on with the study in this folder, with its own options; those of the search, such as trials, may be given."""
+    """Resume the study in this folder with its own options; those of the search, such as trials, may be changed."""
     storage: str = ""
-    """URL of a database for the study, such as postgresql://user@host/name, that other machines reach too; by default
-    a file in the folder. The folder, with curves and checkpoints, is this machine's own."""
+    """URL of a database that other machines can reach, such as postgresql://user@host/name; by default a file in the
+    folder. The folder, with curves and checkpoints, belongs to this machine."""
     study: str = NAME
     """Name of the study in that database."""
     join: bool = False
-    """Work on a study that another machine has begun there, with its options, until it has enough trials."""
+    """Join a study that another machine began in that database; its options are inherited."""
     sampler: Literal["tpe", "random"] = "tpe"
-    """How a trial is chosen; a grid that has no more points than trials is tried whole, in random order."""
+    """Sampler of trials; a grid with no more points than trials is searched exhaustively, in random order."""
     prune: bool = True
-    """Stop a trial whose validation curve lies below the median of those before it."""
+    """Stop a trial whose validation curve is below the median of earlier trials."""
     startup_trials: int = 8
-    """Trials that are drawn at random and never stopped, so that there is something to learn from."""
+    """Number of first trials that are drawn at random and never stopped."""
     prune_after: float = 0.1
-    """Share of a trial's epochs in which it is never stopped."""
+    """Share of the epochs before a trial may be stopped."""
     study_seed: int = 0
-    """Seed of the choice of trials."""
+    """Seed of the sampler."""
     quiet: bool = False
     """Print the result only."""
     given: tyro.conf.Suppress[tuple[str, ...] | None] = None
-    """Options that the user has set: they are fixed, not searched; by default those that differ from their defaults."""
+    """Options set by the user, which are fixed, not searched; by default those that differ from their defaults."""
     data: DataConfig = field(default_factory=lambda: DataConfig(splits=TUNED_ON))
-    """`splits` are those to tune on; the recipe that comes out trains on all."""
+    """`splits` are those to tune on; the resulting recipe trains on all."""
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def check(self) -> None:
-        """Refuse nonsense in one line that names the option."""
+        """Raise :class:`ConfigError` for invalid values, naming the option."""
         for name, low in (("trials", 1), ("workers", 1), ("startup_trials", 0), ("study_seed", 0)):
             if getattr(self, name) < low:
                 raise ConfigError(f"{name}: expected {low} or more, got {getattr(self, name)}")
         if self.join and not self.storage:
-            raise ConfigError("join: a study of another machine is reached by its database; give --storage too")
+            raise ConfigError("join: requires --storage, the database of the study")
         if self.study != NAME and not self.storage:
-            raise ConfigError("study: is the name in a database; give --storage too, or leave it out")
+            raise ConfigError("study: requires --storage, the database that holds it; else leave it out")
         if not 0 <= self.prune_after <= 1:
             raise ConfigError(f"prune_after: expected a share from 0 to 1, got {self.prune_after}")
 
     def config(self) -> Config:
-        """What all trials have in common: the recipe, and over it what the user has set."""
+        """The options that all trials share: the recipe, overridden by what the user set."""
         own = Config(self.data, self.model, self.train)
         if self.recipe is None:
             return own
@@ -85,15 +84,15 @@ class TuneOptions:
             section: {name: value for name, value in values.items() if name in chosen and value is not None}
             for section, values in asdict(own).items()
         }
-        return from_mapping(document, "tune", load(self.recipe, Config(DataConfig(splits=TUNED_ON))))
+        return from_mapping(document, "tune", load_config(self.recipe, Config(DataConfig(splits=TUNED_ON))))
 
     def fixed(self) -> tuple[set[str], set[str]]:
-        """Names of the options that the user has set, and of those that the recipe has."""
+        """Names of the options that the user set, and of those that the recipe set."""
         document = {} if self.recipe is None else read_recipe(self.recipe)
         return self._set(), {name for section in ("model", "train") for name in document.get(section, {})}
 
     def taking(self, search: Mapping[str, Any]) -> "TuneOptions":
-        """The options with a study's way of searching, but for what the user has set."""
+        """These options with the search options of a study, except those that the user set."""
         return replace(self, **{name: search[name] for name in SEARCH if name in search and name not in self._set()})
 
     def _set(self) -> set[str]:
@@ -105,6 +104,6 @@ class TuneOptions:
 
 
 def given(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Names of the options that stand on a command line: ``--lr 0.1 --no-norm-first`` has lr and norm_first."""
+    """Names of the options on a command line: ``--lr 0.1 --no-norm-first`` has lr and norm_first."""
     names = [word[2:].split("=")[0].replace("-", "_") for word in arguments if word.startswith("--")]
     return tuple("directed" if name == "undirected" else name.removeprefix("no_") for name in names)

@@ -1,4 +1,4 @@
-"""From positions of edge ends to prepared graphs."""
+"""From edge indices to prepared graphs: one graph, or thousands of small ones at once."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.core.graph import Graph
-from cognn.data.pieces import pieces
 
-STEP = 1 << 20
+CHUNK = 1 << 20
 
 
-class Structure(NamedTuple):
-    """Graphs whose nodes and edges stand together, and where those came from."""
+class Assembled(NamedTuple):
+    """Graphs whose nodes and edges are contiguous, and the reordering that made them so."""
 
     graphs: list[Graph]
     edge_attr: Tensor | None
     node_order: Tensor | None
-    """Where each node stood in the files; None if nothing moved."""
+    """Original position of each node; None if none moved."""
 
 
 def assemble(
@@ -30,16 +29,16 @@ def assemble(
     edge_attr: Tensor | None = None,
     node_graph: Tensor | None = None,
     num_graphs: int = 1,
-) -> Structure:
-    """Prepare one graph, or the graphs that ``node_graph`` ``(N,)`` tells apart.
+) -> Assembled:
+    """Prepare one graph, or one for each value of ``node_graph`` ``(N,)``.
 
-    An undirected edge becomes one each way, except a self-loop, which is one already.  Files that list every edge both
-    ways are left as they are.  ``edge_index`` is taken over, not copied.
+    Undirected edges are added in the other direction, except self-loops.  If every edge is listed in both directions
+    already, none is added.  ``edge_index`` is taken over, not copied.
     """
-    if not directed and not symmetric(edge_index, num_nodes):
+    if not directed and not is_symmetric(edge_index, num_nodes):
         edge_index, edge_attr = _both_ways(edge_index, edge_attr)
     if node_graph is None:
-        return Structure([Graph.owning(edge_index, num_nodes)], edge_attr, None)
+        return Assembled([Graph.owning(edge_index, num_nodes)], edge_attr, None)
     order = None
     if bool((node_graph.diff() < 0).any()):
         order = torch.argsort(node_graph, stable=True)
@@ -52,35 +51,97 @@ def assemble(
         edge_index, edge_attr = edge_index[:, moved], None if edge_attr is None else edge_attr[moved]
     nodes = torch.bincount(node_graph, minlength=num_graphs)
     edges = torch.bincount(edge_graph, minlength=num_graphs)
-    first = torch.repeat_interleave(nodes.cumsum(0) - nodes, edges)
-    graphs = pieces(edge_index - first, nodes, edges)
-    return Structure(graphs, edge_attr, order)
+    first = torch.repeat_interleave(_starts(nodes), edges)
+    return Assembled(build_graphs(edge_index - first, nodes, edges), edge_attr, order)
 
 
-def symmetric(edge_index: Tensor, num_nodes: int) -> bool:
-    """Whether every edge between two nodes is listed both ways, equally often.
+def build_graphs(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> list[Graph]:
+    """Build many graphs from their concatenated edges.
 
-    Compares a sum of random-looking 64-bit words over the edges that go up with that over the edges that go down: no
-    sorting, little memory, and a chance of 2^-64 to be wrong.
+    Equal to one ``Graph(...)`` for each, but all share two sorts, so thousands of molecules take a fraction of a
+    second.  The graphs are views of shared memory.
+
+    Args:
+        edge_index: Edges of all graphs ``(2, E)``; nodes are numbered from 0 within their graph.
+        num_nodes: Number of nodes of every graph ``(G,)``.
+        num_edges: Number of edges of every graph ``(G,)``.
+    """
+    if int(num_edges.sum()) != edge_index.size(1):
+        raise ValueError(f"num_edges: adds up to {int(num_edges.sum())}, but there are {edge_index.size(1)} edges")
+    limit = torch.repeat_interleave(num_nodes, num_edges)
+    wrong = ((edge_index < 0) | (edge_index >= limit)).any(0)
+    if bool(wrong.any()):
+        first = int(wrong.nonzero()[0])
+        nodes = edge_index[:, first].tolist()
+        raise ValueError(f"edge_index: column {first} is {nodes}, but its graph has {int(limit[first])} nodes")
+    shift = torch.repeat_interleave(_starts(num_nodes), num_edges)
+    joined = Graph.owning(edge_index + shift, int(num_nodes.sum()))
+    given = edge_index.split(num_edges.tolist(), dim=1)
+    graphs = _cut(joined, num_nodes, given, _starts(num_edges))
+    if joined.loopless is not joined:
+        for graph, bare in zip(graphs, _cut(joined.loopless, num_nodes, given, _starts(num_edges)), strict=True):
+            if bare.in_edge.numel() < graph.num_edges:
+                graph._loopless = bare
+    return graphs
+
+
+def _cut(joined: Graph, num_nodes: Tensor, given: tuple[Tensor, ...], first_edge: Tensor) -> list[Graph]:
+    """Cut ``joined`` into its graphs; ``first_edge`` is where each graph's edges begin in ``edge_index``."""
+    small = joined.in_ptr.dtype
+    bounds = torch.cat([num_nodes.new_zeros(1), num_nodes.cumsum(0)])
+    counts = joined.in_ptr[bounds].diff().long()  # edges of each graph here, maybe without self-loops
+    by_node = torch.repeat_interleave(_starts(num_nodes), counts).to(small)
+    by_slot = torch.repeat_interleave(_starts(counts), counts).to(small)
+    by_edge = torch.repeat_interleave(first_edge, counts).to(small)
+    # Every graph has one pointer more than nodes: its last is the first of the next graph, shifted differently.
+    pointers = torch.arange(int(num_nodes.sum()) + len(num_nodes))
+    pointers -= torch.repeat_interleave(torch.arange(len(num_nodes)), num_nodes + 1)
+    before = torch.repeat_interleave(_starts(counts), num_nodes + 1).to(small)
+    edges, rows = counts.tolist(), (num_nodes + 1).tolist()
+    columns = {
+        "edge_index": given,
+        "in_ptr": (joined.in_ptr[pointers] - before).split(rows),
+        "in_sender": (joined.in_sender - by_node).split(edges),
+        "in_receiver": (joined.in_receiver - by_node).split(edges),
+        "in_edge": (joined.in_edge - by_edge).split(edges),
+        "out_ptr": (joined.out_ptr[pointers] - before).split(rows),
+        "out_receiver": (joined.out_receiver - by_node).split(edges),
+        "out_slot": (joined.out_slot - by_slot).split(edges),
+        "ones": joined.ones.split(edges),
+    }
+    names, sizes = list(columns), num_nodes.tolist()
+    parts = zip(*columns.values(), strict=True)
+    return [Graph.from_tensors(dict(zip(names, part, strict=True)), n) for part, n in zip(parts, sizes, strict=True)]
+
+
+def _starts(counts: Tensor) -> Tensor:
+    return counts.cumsum(0) - counts
+
+
+def is_symmetric(edge_index: Tensor, num_nodes: int) -> bool:
+    """Whether every edge between two nodes is listed equally often in both directions.
+
+    Compares sums of 64-bit hashes over the edges to a higher and to a lower node: no sort, little memory, and an error
+    probability of 2^-64.
     """
     ends = edge_index.numpy()
-    parts = (ends[:, start : start + STEP] for start in range(0, ends.shape[1], STEP))
-    return sum(balance(part[0], part[1], num_nodes) for part in parts) % 2**64 == 0
+    chunks = (ends[:, start : start + CHUNK] for start in range(0, ends.shape[1], CHUNK))
+    return sum(direction_hash(chunk[0], chunk[1], num_nodes) for chunk in chunks) % 2**64 == 0
 
 
-def balance(sender: NDArray[Any], receiver: NDArray[Any], num_nodes: int) -> int:
-    """What some edges add to the difference of the two sums."""
+def direction_hash(sender: NDArray[Any], receiver: NDArray[Any], num_nodes: int) -> int:
+    """What these edges add to the difference of the two sums of :func:`is_symmetric`."""
     low, high = np.minimum(sender, receiver).astype(np.int64), np.maximum(sender, receiver)
     word = pl.Series(low * num_nodes + high).hash().to_numpy()
     return int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
 
 
 def _both_ways(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    turned = edge_index[0] != edge_index[1]
-    listed, edges = edge_index.size(1), edge_index.size(1) + int(turned.sum())
+    reverse = edge_index[0] != edge_index[1]
+    listed, edges = edge_index.size(1), edge_index.size(1) + int(reverse.sum())
     both = edge_index.new_empty(2, edges)
     both[:, :listed] = edge_index
-    both[0, listed:], both[1, listed:] = edge_index[1, turned], edge_index[0, turned]
+    both[0, listed:], both[1, listed:] = edge_index[1, reverse], edge_index[0, reverse]
     if edge_attr is not None:
-        edge_attr = torch.cat([edge_attr, edge_attr[turned]])
+        edge_attr = torch.cat([edge_attr, edge_attr[reverse]])
     return both, edge_attr

@@ -1,18 +1,24 @@
-"""What can be loaded by name: task, source and published statistics of every dataset.  Cheap to import."""
+"""Datasets that have a name: task, source and published statistics.  Imports no torch, for a quick ``data list``."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:  # the module itself brings torch along, and a list of names has no need of it
+from cognn.data.published.raw_files import in_cache, in_mirror, public_name
+from cognn.errors import DataError
+
+if TYPE_CHECKING:  # the module imports torch
     from cognn.data.dataset import Kind, Level, Metric
+
+Origin = Literal["generated", "cache", "mirror", "network", "nowhere"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset that has a name."""
+    """A dataset that has a name."""
 
     name: str
     level: Level
@@ -21,20 +27,31 @@ class Entry:
     description: str
     """One line."""
     facts: Mapping[str, float] = field(default_factory=dict)
-    """Published statistics, under the names that :mod:`cognn.data.check.statistics` measures them by."""
+    """Published statistics, by the names of :meth:`cognn.data.check.statistics.Stats.facts`."""
     folder: tuple[str, str] | None = None
     """Collection and folder of the raw files in cache and mirror; None if the dataset is generated."""
     downloadable: bool = True
-    """Whether the raw files can be had from the network (or need none)."""
+    """Whether the raw files can be downloaded, or none are needed."""
 
     @property
     def generated(self) -> bool:
-        """Whether it is made here."""
+        """Whether cognn generates it."""
         return self.folder is None
 
     @property
+    def origin(self) -> Origin:
+        """Where the dataset would be loaded from, in the order of search."""
+        if self.folder is None:
+            return "generated"
+        if in_cache(*self.folder):
+            return "cache"
+        if in_mirror(*self.folder):
+            return "mirror"
+        return "network" if self.downloadable else "nowhere"
+
+    @property
     def seeded(self) -> bool:
-        """Whether it is another one by another seed."""
+        """Whether it depends on the seed."""
         return self.generated and self.name != "cycles"
 
 
@@ -62,7 +79,7 @@ def _tu(name: str, description: str, facts: dict[str, float]) -> Entry:
     return Entry(name, "graph", "multiclass", "accuracy", description, facts, ("tu", name.upper()))
 
 
-# Where the paper's tables and the data disagree (pubmed's 18717 nodes, cora's 6 classes, the edges of ENZYMES), these
+# Where the paper's tables disagree with the data (pubmed's 18717 nodes, cora's 6 classes, the edges of ENZYMES), these
 # are the figures of the data's own publication.
 _ALL = (
     _generated(
@@ -128,7 +145,7 @@ _ALL = (
     _classes(
         "citeseer",
         ("planetoid", "CiteSeer"),
-        "papers that cite each other; refused, as nobody vouches for its pickles yet",
+        "papers that cite each other; refused, because its pickles were not inspected",
         _one_graph(3_327, 4_552, 3_703, 6, 0.74),
         downloadable=False,
     ),
@@ -155,3 +172,12 @@ _ALL = (
 
 ENTRIES: dict[str, Entry] = {entry.name: entry for entry in _ALL}
 NAMES: tuple[str, ...] = tuple(ENTRIES)
+
+
+def find_entry(name: str) -> Entry:
+    """The entry of that name; an unknown one is a :class:`DataError` with the nearest names."""
+    if name in ENTRIES:
+        return ENTRIES[name]
+    near = difflib.get_close_matches(public_name(name), NAMES, n=3, cutoff=0.5)  # PubMed, roman_empire
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise DataError(f"dataset {name!r} is not known; {hint}`cognn data list` shows all names")

@@ -1,9 +1,8 @@
-"""What a model is trained on: features, structure, targets and splits, the same for every source."""
+"""A dataset: features, graphs, targets and splits, in one form for every source."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
@@ -20,16 +19,16 @@ METRICS: tuple[str, ...] = get_args(Metric)
 
 @dataclass(frozen=True)
 class Task:
-    """What is predicted, and how it is scored."""
+    """What to predict, and how to score it."""
 
     level: Level
     """Whether the items are nodes or graphs."""
     kind: Kind
-    """What a target is; it decides the loss."""
+    """Type of the targets, which selects the loss."""
     num_outputs: int
-    """Width of the model's output: 1 (binary), classes, labels, or target dimensions."""
+    """Output channels: 1 (binary), or the number of classes, labels or regression targets."""
     metric: Metric
-    """The score that chooses the best epoch and is reported."""
+    """The reported score, which also selects the best epoch on the validation items."""
 
     @property
     def readout(self) -> Readout:
@@ -42,9 +41,18 @@ class Task:
         return self.metric != "mae"
 
 
+def is_defined(task: Task, y: Tensor) -> bool:
+    """Whether the metric is defined on these targets, whatever the predictions: a ranking needs both classes."""
+    columns = y.unbind(1) if y.dim() == 2 else (y,)
+    known = [column[~column.isnan()] for column in columns]
+    if task.metric in ("roc_auc", "average_precision"):
+        return any(len(values) > 0 and bool(values.min() != values.max()) for values in known)
+    return any(len(values) > 0 for values in known)
+
+
 @dataclass(frozen=True)
 class Split:
-    """Indices of the items to train on, to choose by, and to report."""
+    """Indices of the training, validation and test items."""
 
     train: Tensor
     val: Tensor
@@ -53,9 +61,9 @@ class Split:
 
 @dataclass
 class Dataset:
-    """One graph (node tasks) or many (graph tasks), ready to train on.
+    """One graph (node tasks) or many (graph tasks), ready for training.
 
-    Nodes and edges of all graphs are concatenated in order.  Missing targets are nan (float) or -1 (classes).
+    The nodes and edges of all graphs are concatenated.  Missing targets are nan (float) or -1 (classes).
     """
 
     name: str
@@ -63,30 +71,32 @@ class Dataset:
     x: Tensor
     """Node features ``(N, F)``, float."""
     y: Tensor
-    """Targets: long ``(items,)`` for classes, float ``(items,)`` of 0/1 for binary, float ``(items, k)`` otherwise."""
+    """Targets: long ``(items,)`` of class codes (multiclass), float ``(items,)`` of 0/1 (binary), else float
+    ``(items, k)``.
+    """
     graphs: list[Graph]
-    """The structure: one graph for node tasks, one per item for graph tasks."""
+    """One graph for node tasks, one per item for graph tasks."""
     splits: list[Split]
     edge_attr: Tensor | None = None
     """Edge features ``(E, k)``: float for continuous ones, long for categorical ones."""
     edge_categories: tuple[int, ...] | None = None
     """Number of values of each categorical edge feature."""
     node_categories: tuple[int, ...] | None = None
-    """Number of values of the first columns of ``x`` where those are categories to be embedded (atoms), else None."""
+    """Number of values of each of the first columns of ``x``, if they are category codes to embed; else None."""
     sign_columns: tuple[int, int] | None = None
-    """First and number of the columns of ``x`` whose signs mean nothing (Laplacian eigenvectors)."""
+    """First and number of the columns of ``x`` whose sign is arbitrary (Laplacian eigenvectors)."""
     class_names: list[str] | None = None
-    """What the classes or labels are called, in the order of the outputs."""
+    """Names of the classes or labels, in the order of the outputs."""
     item_ids: list[str] | None = None
-    """What the items are called in the user's files; by default they are numbered."""
+    """Ids of the items in the user's files; None if they are numbered from 0."""
     schema: Any = None
-    """How the user's own files were read, so that a new graph can be read the same way; None for known datasets."""
+    """The :class:`~cognn.data.tables.schema.Schema` of the user's files, to read new graphs; else None."""
     facts: dict[str, float] = field(default_factory=dict)
-    """Published statistics to hold this against, if any."""
+    """Published statistics to compare with, if any."""
 
     @property
     def num_items(self) -> int:
-        """Number of nodes or graphs that have a target."""
+        """Number of rows of ``y``: nodes or graphs."""
         return self.y.size(0)
 
     @property
@@ -103,16 +113,20 @@ class Dataset:
 
     @property
     def num_nodes(self) -> int:
-        """Nodes of all graphs."""
+        """Number of nodes in all graphs."""
         return self.x.size(0)
 
     @property
     def num_edges(self) -> int:
-        """Directed edges of all graphs."""
+        """Number of directed edges in all graphs."""
         return sum(graph.num_edges for graph in self.graphs)
 
     def labelled(self, items: Tensor) -> Tensor:
-        """Those of the items that have a target (any of its columns)."""
-        y = self.y[items]
-        known = y >= 0 if not y.is_floating_point() else ~torch.isnan(y)
-        return items[known if known.dim() == 1 else known.any(-1)]
+        """The items that have a target in at least one column."""
+        return items[known_items(self.y[items])]
+
+
+def known_items(y: Tensor) -> Tensor:
+    """Indices of the items that have a target in at least one column."""
+    known = ~y.isnan() if y.is_floating_point() else y >= 0
+    return (known if known.dim() == 1 else known.any(-1)).nonzero().view(-1)

@@ -1,77 +1,106 @@
-"""From what a user names, or holds in memory, to a dataset."""
+"""Load a dataset: by name, from the user's files, or from memory."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from cognn.config.options import DataConfig, refuse_useless
+from cognn.config.options import DataConfig, refuse_unused
+from cognn.data.catalogue import find_entry
 from cognn.data.dataset import Dataset
+from cognn.data.published.heterophilous import load_heterophilous
+from cognn.data.published.peptides import load_peptides
+from cognn.data.published.planetoid import load_planetoid
+from cognn.data.published.tu import load_tu
+from cognn.data.readers.files import is_path, load_files
+from cognn.data.readers.pyg_data import from_pyg
+from cognn.data.store.store import is_store, open_store
+from cognn.data.synthetic.cycles import cycles
+from cognn.data.synthetic.long_range import long_range
+from cognn.data.synthetic.minesweeper_board import minesweeper_board
+from cognn.data.synthetic.root_neighbors import root_neighbors_dataset
 from cognn.errors import ConfigError, RunError
 
 MEMORY = "(memory)"
-"""What a config says of data that no file holds."""
+"""``DataConfig.dataset`` of data that was given in memory."""
+GENERATED: dict[str, Callable[[int], Dataset]] = {
+    "root-neighbors": lambda seed: root_neighbors_dataset(seed=seed),
+    "cycles": lambda seed: cycles(),
+    "minesweeper-board": lambda seed: minesweeper_board(seed=seed),
+    "long-range": lambda seed: long_range(seed=seed),
+}
+PUBLISHED: dict[str, Callable[[str], Dataset]] = {
+    "heterophilous": load_heterophilous,
+    "planetoid": load_planetoid,
+    "tu": load_tu,
+    "lrgb": lambda name: load_peptides(),
+}
+"""Loaders by the first part of ``Entry.folder``."""
+
 _DRAWN = {"task", "metric", "random_splits", "data_seed"}
 _USED: dict[str, set[str]] = {
     "tables": {f.name for f in fields(DataConfig)} - {"encoding"},
     "a .graphml": {f.name for f in fields(DataConfig)} - {"encoding", "edges", "graphs"},
     "an .npz": _DRAWN | {"directed"},
     "a store": set(),
-    "a dataset drawn by a seed": {"data_seed", "encoding"},
+    "a generated dataset": {"data_seed", "encoding"},
     "a known dataset": {"encoding"},
     "PyG data": _DRAWN,
     "a Dataset": set(),
 }
-"""Which options each kind of source has a use for, besides the name of the source and the splits to run."""
+"""The options that each kind of source uses, besides ``dataset`` and ``splits``."""
 
 
 def load_data(config: DataConfig) -> Dataset:
-    """The dataset that a config names, or the user's own files."""
+    """Load the dataset that a config names, or the user's own files."""
     if not config.dataset:
         raise ConfigError("dataset: missing; give a name (cognn data list) or your own files")
     if config.dataset == MEMORY:
-        raise RunError("the run learned from data in memory; in Python, cognn.open_run(RUN, data) has both")
-    from cognn.data.readers.files import is_own, load_files
-
-    if config.edges or is_own(config.dataset):
+        raise RunError("the run was trained on data in memory; in Python, cognn.open_run(RUN, data) takes both")
+    if config.edges or is_path(config.dataset):
         check_options(config)
-        return load_files(config)
-    from cognn.data.registry import entry
-    from cognn.data.registry import load as load_known
-
-    known = entry(config.dataset)  # a name that nobody knows is refused first
-    _refuse_useless(config, "a dataset drawn by a seed" if known.seeded else "a known dataset")
+        return open_store(config.dataset).dataset() if is_store(config.dataset) else load_files(config)
+    entry = find_entry(config.dataset)
+    _refuse_unused(config, "a generated dataset" if entry.seeded else "a known dataset")
     if config.encoding == "none":
-        return load_known(config.dataset, config.data_seed)
+        return load_named(config.dataset, config.data_seed)
     if config.dataset != "peptides-func":
         raise ConfigError(f"encoding: {config.encoding!r} is for peptides-func, not for {config.dataset}")
-    from cognn.data.published import peptides
-
-    dataset = peptides.load(config.encoding)
+    dataset = load_peptides(config.encoding)
     columns = dataset.x.size(1) - len(dataset.node_categories or ())
     if config.encoding == "laplacian":
         dataset.sign_columns = (dataset.x.size(1) - columns, columns)
     return dataset
 
 
-def check_options(config: DataConfig) -> None:
-    """Refuse options that the user's own files have no use for."""
-    from cognn.data.store.store import is_store
+def load_named(name: str, data_seed: int = 0) -> Dataset:
+    """Load a dataset of the catalogue.
 
+    Args:
+        name: One of :data:`~cognn.data.catalogue.NAMES`.
+        data_seed: Seed of a generated dataset; ignored for published ones.
+    """
+    entry = find_entry(name)
+    dataset = GENERATED[name](data_seed) if entry.folder is None else PUBLISHED[entry.folder[0]](name)
+    dataset.facts = dict(entry.facts)
+    return dataset
+
+
+def check_options(config: DataConfig) -> None:
+    """Refuse options that the user's own files do not use."""
     suffix = Path(config.dataset).suffix.lower()
     kind = "a store" if is_store(config.dataset) else "tables"
-    _refuse_useless(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, kind))
+    _refuse_unused(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, kind))
 
 
 def from_memory(data: Any, config: DataConfig) -> Dataset:
-    """The dataset that PyG objects are, with the task, metric and splits that a config asks for; or a ``Dataset``."""
+    """A ``Dataset`` as it is, or PyG objects as a dataset with the task, metric and splits of the config."""
     if isinstance(data, Dataset):
-        _refuse_useless(config, "a Dataset")
+        _refuse_unused(config, "a Dataset")
         return data
-    from cognn.data.readers.pyg_data import from_pyg
-
-    _refuse_useless(config, "PyG data")
+    _refuse_unused(config, "PyG data")
     return from_pyg(data, config.task, config.metric, random_splits=config.random_splits, seed=config.data_seed)
 
 
-def _refuse_useless(config: DataConfig, source: str) -> None:
-    refuse_useless(config, {"dataset", "splits", *_USED[source]}, source)
+def _refuse_unused(config: DataConfig, source: str) -> None:
+    refuse_unused(config, {"dataset", "splits", *_USED[source]}, source)

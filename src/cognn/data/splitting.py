@@ -1,4 +1,4 @@
-"""Which items to train on, to choose by and to report: from the files, or drawn."""
+"""Splits of the items into train, val and test: from columns, from masks, or drawn at random."""
 
 import numpy as np
 import torch
@@ -12,40 +12,33 @@ from cognn.files.safe_read import shorten
 
 PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 SHARES = (0.6, 0.2)
-"""Of train and validation in a drawn split; the rest is test."""
-
-
-def known_items(y: Tensor) -> Tensor:
-    """The items that have a target, in any of its columns."""
-    values = y.numpy()
-    known = ~np.isnan(values) if y.is_floating_point() else values >= 0
-    return torch.from_numpy(np.flatnonzero(known if known.ndim == 1 else known.any(-1)))
+"""Shares of train and val in a random split; the rest is test."""
 
 
 def random_splits(items: Tensor, count: int, seed: int) -> list[Split]:
-    """``count`` splits of the items 60/20/20; the i-th is the same whatever their number."""
+    """Draw ``count`` splits 60/20/20; the i-th does not depend on ``count``."""
     if len(items) < 3:
         raise DataError(
             f"split: {len(items)} items have a target; training, validation and test need at least one each"
         )
     if count < 1:
         raise DataError(f"random_splits: expected 1 or more, got {count}")
-    part = max(1, round(SHARES[1] * len(items)))
+    size = max(1, round(SHARES[1] * len(items)))
     out = []
     for number in range(count):
         rng = torch.Generator().manual_seed(((seed << 16) + number) % 2**63)
-        test, val, train = items[torch.randperm(len(items), generator=rng)].split([part, part, len(items) - 2 * part])
-        out.append(Split(*(piece.sort().values for piece in (train, val, test))))
+        test, val, train = items[torch.randperm(len(items), generator=rng)].split([size, size, len(items) - 2 * size])
+        out.append(Split(*(part.sort().values for part in (train, val, test))))
     return out
 
 
 def column_splits(table: Table, names: list[str], items: Tensor) -> list[Split]:
-    """A split for every column of train, val and test; a row without any of them is left out."""
+    """One split for every column of the words train, val and test; rows with an empty cell are left out."""
     return [_column_split(table, name, items) for name in names]
 
 
 def mask_splits(source: str, masks: dict[str, Tensor], num_items: int, items: Tensor) -> list[Split]:
-    """A split for every column of the masks train, val and test, each ``(items,)`` or ``(items, splits)``."""
+    """One split for every column of the masks, each ``(items,)`` or ``(items, splits)``; only ``items`` are used."""
     shaped = {}
     for part in ("train", "val", "test"):
         mask = masks[part].unsqueeze(-1) if masks[part].dim() == 1 else masks[part]
@@ -71,7 +64,7 @@ def mask_splits(source: str, masks: dict[str, Tensor], num_items: int, items: Te
 
 
 def overlaps(split: Split) -> dict[str, Tensor]:
-    """Items that are in two parts of a split, by the names of the parts."""
+    """Items that two parts of a split share, by the names of the parts."""
     parts = {"train": split.train, "val": split.val, "test": split.test}
     pairs = [("train", "val"), ("train", "test"), ("val", "test")]
     shared = {f"{a} and {b}": torch.from_numpy(np.intersect1d(parts[a], parts[b])) for a, b in pairs}

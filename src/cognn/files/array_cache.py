@@ -1,8 +1,6 @@
-"""What was computed once, kept as ``.npz`` beside the raw files it came from."""
+"""A cache of arrays in an ``.npz`` file; its stamp says what it was computed from."""
 
 import logging
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -12,14 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cognn.files.atomic import atomic_path
+
 STAMP = "stamp"
 _log = logging.getLogger(__name__)
 
 
-def read(path: Path, stamp: str) -> dict[str, NDArray[Any]] | None:
-    """The arrays kept under this stamp; None if there are none, they are of another stamp, or the file is damaged."""
+def read_cache(path: Path, stamp: str) -> dict[str, NDArray[Any]] | None:
+    """The cached arrays; None if the file is missing, damaged, or has another stamp."""
     try:
-        # Opened here, because NumPy leaves a damaged file open.
+        # The file is opened here because NumPy leaves a damaged one open.
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
             if str(file[STAMP]) != stamp:
                 return None
@@ -27,25 +27,15 @@ def read(path: Path, stamp: str) -> dict[str, NDArray[Any]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        _log.warning("%s: damaged (%s), so it is computed anew", path, error)
+        _log.warning("%s: damaged (%s), so it is computed again", path, error)
         return None
 
 
-def write(path: Path, stamp: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Keep arrays, whole or not at all; a disk that takes no more costs the time to compute them again, not the run."""
-    part = None
+def write_cache(path: Path, stamp: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the cache; if the disk is full, log a warning and carry on without it."""
+    content: dict[str, Any] = {STAMP: np.array(stamp), **arrays}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            content: dict[str, Any] = {STAMP: np.array(stamp), **arrays}
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-        part = None
     except OSError as error:
-        _log.warning("%s: not kept (%s), so it is computed again next time", path, error.strerror or error)
-    finally:
-        if part is not None:
-            os.unlink(part)
+        _log.warning("%s: not cached (%s), so it is computed again next time", path, error.strerror or error)

@@ -9,9 +9,11 @@ from typing import Any
 from cognn.errors import RunError
 from cognn.files.atomic import write
 
+_SCORES = {"train", "val", "test", "mean", "std"}
+
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """JSON as others read it: a number that is not defined, such as the score of no items, is null."""
+    """Strict JSON: a float that is not finite, such as the score of an empty split, becomes null."""
 
     def defined(part: Any) -> Any:
         if isinstance(part, Mapping):
@@ -24,7 +26,7 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def from_json(text: str | bytes) -> Any:
-    """What :func:`to_json` wrote; a score that is null is nan again."""
+    """Parse what :func:`to_json` wrote; a score that is null becomes nan."""
 
     def scored(part: dict[str, Any]) -> dict[str, Any]:
         return {key: math.nan if inner is None and key in _SCORES else inner for key, inner in part.items()}
@@ -32,11 +34,8 @@ def from_json(text: str | bytes) -> Any:
     return json.loads(text, object_hook=scored)
 
 
-_SCORES = {"train", "val", "test", "mean", "std"}
-
-
 def write_json(path: Path, value: Any) -> None:
-    """The same for a JSON document."""
+    """Write a JSON document atomically."""
     write(path, (to_json(value, indent=2) + "\n").encode())
 
 

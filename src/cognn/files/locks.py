@@ -1,24 +1,24 @@
-"""What one process at a time may do."""
+"""File locks between processes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from cognn.errors import RunError
 
 
 @contextmanager
-def alone(lock: Path, busy: str, seconds: float = 0.0) -> Iterator[None]:
-    """Nobody else holds the file ``lock`` meanwhile; ``busy`` is said if somebody still does after so many seconds.
+def exclusive(path: Path, busy: str, seconds: float = 0.0) -> Iterator[None]:
+    """Hold the lock file ``path``; if another process still holds it after ``seconds``, raise the message ``busy``.
 
-    A process that dies lets go of it.  On a file system that knows no locks this does nothing.
+    The lock of a process that dies is released.  On a file system without locks this does nothing.
     """
-    from filelock import FileLock, Timeout
-
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    held = FileLock(lock)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
     try:
-        held.acquire(timeout=seconds)
+        lock.acquire(timeout=seconds)
     except Timeout:
         raise RunError(busy) from None
     except (OSError, NotImplementedError):
@@ -26,4 +26,4 @@ def alone(lock: Path, busy: str, seconds: float = 0.0) -> Iterator[None]:
     try:
         yield
     finally:
-        held.release()
+        lock.release()

@@ -1,4 +1,4 @@
-"""Files are not trusted: whatever a parser makes of one comes out as a table, an array, or one line for the user."""
+"""Reading untrusted files: whatever a parser does with one, the user gets data or an error of one line."""
 
 import os
 import sys
@@ -12,37 +12,39 @@ from cognn.errors import DataError
 
 
 @contextmanager
-def reading(name: str | Path, hint: str = "is it complete, and of the kind its ending says?") -> Iterator[None]:
+def data_errors(
+    name: str | Path, hint: str = "is it complete, and of the format that its suffix says?"
+) -> Iterator[None]:
     """Turn any failure inside into a :class:`DataError` that names the file."""
     try:
         yield
     except DataError:
         raise
-    except (Exception, PanicException) as error:  # damaged bytes make a parser fail in ways nobody can list
+    except (Exception, PanicException) as error:  # damaged bytes make parsers raise almost anything
         reason = next(iter(str(error).splitlines()), "").strip(" :.") or type(error).__name__
         raise DataError(f"{name}: cannot be read ({shorten(reason)}); {hint}") from error
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
-    """Send standard error nowhere: over a damaged Parquet file Polars prints a backtrace before it raises."""
+def silence_stderr() -> Iterator[None]:
+    """Discard standard error: Polars prints a backtrace there before it raises for a damaged Parquet file."""
     try:
-        kept = os.dup(2)
+        stderr = os.dup(2)
     except OSError:  # there is none
         yield
         return
     try:
-        with open(os.devnull, "wb") as nowhere:
+        with open(os.devnull, "wb") as null:
             sys.stderr.flush()
-            os.dup2(nowhere.fileno(), 2)
+            os.dup2(null.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
-def existing(path: str | Path) -> Path:
-    """The file as an absolute path: what has one cannot be taken for a URL or a pattern."""
+def existing_file(path: str | Path) -> Path:
+    """The absolute path of a file, which no library can take for a URL or a pattern."""
     try:
         found = Path(path).expanduser()
         if not found.is_file():
@@ -55,12 +57,12 @@ def existing(path: str | Path) -> Path:
 
 
 def shorten(text: str, most: int = 200) -> str:
-    """The text on one line that a person can read."""
+    """The text on one line of at most ``most`` characters."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def listing(names: list[str], most: int = 8) -> str:
-    """Some names for an error message: quoted, and not all of a thousand."""
+def quote_names(names: list[str], most: int = 8) -> str:
+    """The first names, quoted, for an error message."""
     shown = ", ".join(repr(shorten(name, 40)) for name in names[:most])
     return shown + (f" and {len(names) - most:,} more" if len(names) > most else "") if names else "none"

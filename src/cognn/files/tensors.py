@@ -1,4 +1,4 @@
-"""Named tensors, and facts about them, in one safetensors file."""
+"""Named tensors and their metadata in one safetensors file."""
 
 import json
 from collections.abc import Mapping
@@ -16,13 +16,15 @@ FORMAT = "cognn-1"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write named tensors and the facts about them as one safetensors file."""
+    """Write tensors by name, and ``facts`` as JSON metadata."""
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     write(path, _ordered(save(plain, {"format": FORMAT, "facts": json.dumps(facts)})))
 
 
 def _ordered(content: bytes) -> bytes:
-    """A safetensors file with its header in alphabetical order, which the library itself leaves to chance."""
+    """Sort the header of a safetensors file, whose order the library leaves to chance, so that equal content has equal
+    bytes.
+    """
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)  # the tensors stay aligned
@@ -30,7 +32,7 @@ def _ordered(content: bytes) -> bytes:
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what :func:`save_tensors` wrote; a damaged or foreign file is refused."""
+    """Read what :func:`save_tensors` wrote; a damaged or foreign file is a :class:`RunError`."""
     try:
         with safe_open(str(path), framework="pt") as file:
             facts = file.metadata() or {}
@@ -39,5 +41,5 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             return {name: file.get_tensor(name) for name in file.keys()}, json.loads(facts["facts"])  # noqa: SIM118
     except (OSError, SafetensorError, ValueError, KeyError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        remedy = f"delete {path.parent} to train this split anew"
+        remedy = f"delete {path.parent} to train this split again"
         raise RunError(f"{path}: damaged or not a checkpoint ({reason}); {remedy}") from None

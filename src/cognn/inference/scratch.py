@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cognn.errors import RunError
+from cognn.files.atomic import atomic_path
 from cognn.files.json import read_json, write_json
 from cognn.files.mapped_arrays import allocate, mapped, release
 from cognn.files.safe_read import shorten
@@ -44,6 +45,8 @@ class Scratch:
             if known.get("identity", {}).get(key) != value:
                 raise RunError(f"{folder}: was begun with another {key}; delete it to begin anew")
         self.step, self.node = int(known["step"]), int(known["node"])
+        for incomplete in folder.glob(".*.npy.*"):  # allocated by a process that was killed
+            incomplete.unlink()
 
     def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
         """An array by its name; new, or as it was left."""
@@ -52,9 +55,8 @@ class Scratch:
                 self._write()
             with self._usable(name) as file:
                 if not file.exists():
-                    part = file.with_suffix(".part")
-                    allocate(part, dtype, shape)
-                    part.rename(file)
+                    with atomic_path(file) as temporary:
+                        allocate(temporary, dtype, shape)
             array = self.known(name)
             if array.dtype != np.dtype(dtype) or array.shape != shape:
                 raise RunError(f"{self.folder / name}.npy: is of another size; delete {self.folder} to begin anew")
@@ -89,7 +91,6 @@ class Scratch:
         try:
             yield file
         except (OSError, ValueError) as error:
-            file.with_suffix(".part").unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or shorten(str(error))
             raise RunError(f"{file}: cannot be used ({reason}); make room, or delete {self.folder}") from None
 

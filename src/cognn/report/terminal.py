@@ -12,9 +12,9 @@ from rich.text import Text
 
 from cognn.config.options import DataConfig
 from cognn.data.catalogue import ENTRIES
-from cognn.data.check.files import check
+from cognn.data.check.files import check_files
 from cognn.data.check.statistics import compare, measure
-from cognn.data.registry import load, origin
+from cognn.data.load import load_named
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
@@ -77,7 +77,7 @@ def show_catalogue() -> None:
     """Print the known datasets by task; in a pipe, one line each."""
     console = Console()
     wide = max(map(len, ENTRIES))
-    rows = [(e.name, f"{e.level} {e.kind}", e.metric, origin(e), e.description) for e in ENTRIES.values()]
+    rows = [(e.name, f"{e.level} {e.kind}", e.metric, e.origin, e.description) for e in ENTRIES.values()]
     if not console.is_terminal:
         for name, task, metric, source, description in rows:
             print(f"{name:<{wide}}  {task:<16}  {metric:<17}  {source:<9}  {description}")
@@ -93,7 +93,7 @@ def show_catalogue() -> None:
 
 def show_facts(name: str) -> None:
     """Print the measured statistics of a dataset and the published ones."""
-    dataset = load(name)
+    dataset = load_named(name)
     stats = measure(dataset)
     published = {row.name: row for row in compare(stats, dataset.facts)}
     table = Table("", "measured", "published", title=_title(name), title_justify="left")
@@ -106,7 +106,7 @@ def show_facts(name: str) -> None:
 
 def show_check(config: DataConfig) -> int:
     """Print the findings of a check of the user's files; returns exit code 2 if training on them would fail."""
-    report = check(config)
+    report = check_files(config)
     Console().print(report)
     return 0 if report.ok else 2
 

@@ -3,10 +3,10 @@
 import math
 from pathlib import Path
 
-from cognn.config.options import DataConfig, refuse_useless
+from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.load import load_data
 from cognn.data.readers.files import load_with_schema
-from cognn.data.store.build import AS_A_RUN, Report, from_dataset, from_files, streams
+from cognn.data.store.build import WITH_SCHEMA, Progress, from_dataset, from_files, is_streamable
 from cognn.data.store.store import Store
 from cognn.errors import ConfigError, RunError
 from cognn.run.train import run_schema
@@ -17,7 +17,7 @@ def build(
     out: Path,
     memory: float = 4.0,
     like: Path | None = None,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> Store:
     """Write the store of the files or the dataset that ``config`` names.
 
@@ -33,9 +33,9 @@ def build(
     schema = None if like is None else run_schema(like)
     if like is not None and schema is None:
         raise RunError(f"{like}: no run on your own files, so it does not say how to read others")
-    if streams(config.dataset):
+    if is_streamable(config.dataset):
         return from_files(config, out, int(memory * 2**30), schema, report)
     if schema is not None:
-        refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
+        refuse_unused(config, {"dataset", "edges"}, WITH_SCHEMA)
         return from_dataset(load_with_schema(schema, config.dataset, config.edges), out)
     return from_dataset(load_data(config), out)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
-from cognn.config.toml import from_mapping, load
+from cognn.config.toml import from_mapping, load_config
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.data.load import MEMORY, from_memory, load_data
@@ -201,7 +201,7 @@ def fit(
         config = run_config(folder)
         dataset = _dataset(data, config)
     else:
-        config = make_config(None if recipe is None else load(recipe), **options)
+        config = make_config(None if recipe is None else load_config(recipe), **options)
         if data is not None:
             if options.get("dataset"):
                 raise ConfigError(f"dataset: {options['dataset']!r} besides the data itself; give one of them")

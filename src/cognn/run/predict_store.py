@@ -1,7 +1,6 @@
 """Predictions for every node of a store, in bounded memory; a call that was killed resumes."""
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -17,6 +16,7 @@ from cognn.data.dataset import Task
 from cognn.data.store.store import Store, open_store
 from cognn.data.tables.schema import Schema
 from cognn.errors import DataError, RunError
+from cognn.files.atomic import atomic_path
 from cognn.inference import Pass, Scratch, infer
 from cognn.inference.layerwise import identity
 from cognn.run.fit import Fitted, Prediction, precision
@@ -156,20 +156,17 @@ _MOMENTS = ("mean", "squares")
 def _write_table(out: Path, scratch: Path, num_rows: int, table: Callable[[int, int], pl.DataFrame]) -> None:
     """Write the rows piece by piece, and the file atomically."""
     pieces = [(first, min(first + ROWS, num_rows)) for first in range(0, num_rows, ROWS)]
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if out.suffix.lower() == ".csv":
-            with open(temporary, "wb") as file:
-                for first, last in pieces:
-                    table(first, last).write_csv(file, include_header=not first)
-        else:
-            parts = [scratch / f"rows-{number}.parquet" for number in range(len(pieces))]
-            for part, (first, last) in zip(parts, pieces, strict=True):
-                table(first, last).write_parquet(part)
-            pl.scan_parquet(parts).sink_parquet(temporary)
-        os.replace(temporary, out)
+        with atomic_path(out) as temporary:
+            if out.suffix.lower() == ".csv":
+                with open(temporary, "wb") as file:
+                    for first, last in pieces:
+                        table(first, last).write_csv(file, include_header=not first)
+            else:
+                parts = [scratch / f"rows-{number}.parquet" for number in range(len(pieces))]
+                for part, (first, last) in zip(parts, pieces, strict=True):
+                    table(first, last).write_parquet(part)
+                pl.scan_parquet(parts).sink_parquet(temporary)
     except (OSError, pl.exceptions.PolarsError) as error:
-        temporary.unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise RunError(f"{out}: could not be written ({reason}); make room and give the same command again") from None

@@ -12,8 +12,8 @@ import torch
 from lightning_fabric.plugins.environments.lightning import find_free_network_port
 
 from cognn.config.options import Config
-from cognn.config.toml import load
-from cognn.data.dataset import Dataset
+from cognn.config.toml import load_config, to_toml
+from cognn.data.dataset import Dataset, is_defined
 from cognn.data.load import MEMORY, load_data
 from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, Lost, RunError
@@ -28,7 +28,6 @@ from cognn.run.tensorboard import SplitEvents, need_tensorboard
 from cognn.train.build import build_model
 from cognn.train.checkpoint import check_identity, fingerprint, run_identity
 from cognn.train.loop import Epoch, train_split
-from cognn.train.metrics import is_defined
 from cognn.train.samplers import cached_partition, check_sampling, log_sampling, partition_folder
 
 
@@ -83,7 +82,7 @@ def _make_folder(config: Config, out: Path, dataset: Dataset) -> None:
     if (out / "config.toml").exists():
         raise RunError(f"{out}: holds a run already; resume it with --resume {out}, or choose another --out")
     log_sampling(config)
-    write(out / "config.toml", config.to_toml().encode())
+    write(out / "config.toml", to_toml(config).encode())
     if dataset.schema is not None:
         write(out / "schema.json", dataset.schema.to_json().encode())
 
@@ -188,7 +187,7 @@ def run_config(out: Path) -> Config:
     """The config of a run."""
     if not (out / "config.toml").exists():
         raise RunError(f"{out}: not a run (there is no config.toml in it)")
-    return load(out / "config.toml")
+    return load_config(out / "config.toml")
 
 
 def run_schema(out: Path) -> Schema | None:

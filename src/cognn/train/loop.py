@@ -17,7 +17,7 @@ from cognn.config.options import Config, TrainConfig
 from cognn.data.dataset import Dataset
 from cognn.errors import Diverged, Interrupted, RunError
 from cognn.files.json import to_json, write_json
-from cognn.files.locks import alone
+from cognn.files.locks import exclusive
 from cognn.files.tensors import save_tensors
 from cognn.parallel.devices import all_reduce_sum, broadcast, make_fabric, on_rank_zero, sum_gradients
 from cognn.train import metrics
@@ -80,7 +80,7 @@ def train_split(
     fabric = make_fabric(config.train)
     busy = f"{folder}: another process is training this split; wait for it, or end it"
     with ExitStack() as lock:
-        on_rank_zero(fabric, lambda: lock.enter_context(alone(folder / ".lock", busy, LOCK_SECONDS)))
+        on_rank_zero(fabric, lambda: lock.enter_context(exclusive(folder / ".lock", busy, LOCK_SECONDS)))
         return _SplitTrainer(fabric, config, dataset, index, folder, data, callback).train()
 
 

@@ -4,8 +4,6 @@ ROC AUC and average precision are implemented here: torchmetrics or scikit-learn
 a second to import, and missing targets would still have to be masked for it.
 """
 
-import math
-
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
@@ -23,11 +21,6 @@ def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
     if task.kind == "multilabel":
         return binary_cross_entropy_with_logits(out[known], y[known])
     return (out - y)[known].abs().mean()
-
-
-def is_defined(task: Task, y: Tensor) -> bool:
-    """Whether the metric is defined for items with these targets."""
-    return not math.isnan(score(task, torch.zeros(len(y), task.num_outputs), y))
 
 
 def score(task: Task, out: Tensor, y: Tensor) -> float:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cognn.config.spaces import configure, is_range
+from cognn.config.toml import to_toml
 from cognn.errors import RunError
 from cognn.files.atomic import write
 from cognn.files.json import write_json
@@ -107,7 +108,7 @@ def _recipe(plan: StudyPlan, best: FrozenTrial, trials: int) -> str:
         f"Trial {best.number} of {trials} by cognn tune, chosen by {plan.metric} = {best.value!r} on the validation "
     )
     about += f"items of split {', '.join(map(str, plan.splits))}; test items were not looked at."
-    return f'[about]\nnote = "{about}"\n\n{config.to_toml()}'
+    return to_toml(config, {"note": about})
 
 
 def _plots(

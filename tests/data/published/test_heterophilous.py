@@ -18,7 +18,7 @@ from cognn.errors import DataError
     ],
 )
 def test_published_statistics(mirror: Path, name, nodes, edges, features, homophily, split) -> None:
-    dataset = heterophilous.load(name)
+    dataset = heterophilous.load_heterophilous(name)
     stats = measure(dataset)
     assert (stats.nodes, stats.edges, stats.directed_edges, stats.features) == (nodes, edges, 2 * edges, features)
     assert round(stats.edge_homophily, 2) == homophily
@@ -34,9 +34,9 @@ def test_published_statistics(mirror: Path, name, nodes, edges, features, homoph
 
 
 def test_the_second_time_is_the_same(mirror: Path, cache: Path) -> None:
-    first = heterophilous.load("minesweeper")
+    first = heterophilous.load_heterophilous("minesweeper")
     assert (cache / "heterophilous" / "minesweeper" / "processed" / "data.pt").exists()
-    again = heterophilous.load("minesweeper")
+    again = heterophilous.load_heterophilous("minesweeper")
     assert torch.equal(first.x, again.x)
     assert torch.equal(first.y, again.y)
     assert torch.equal(first.graphs[0].edge_index, again.graphs[0].edge_index)
@@ -48,7 +48,7 @@ def test_without_mirror_and_network(name: str, offline: None, cache: Path) -> No
     with pytest.raises(
         DataError, match=rf"^dataset {name}: .*set COGNN_MIRROR to a folder .*{name.replace('-', '_')}/"
     ):
-        heterophilous.load(name)
+        heterophilous.load_heterophilous(name)
     assert not [path for path in cache.rglob("*") if path.is_file()]
 
 
@@ -59,7 +59,7 @@ def test_a_damaged_file(name: str, cache: Path) -> None:
     raw.mkdir(parents=True)
     (raw / f"{folder}.npz").write_bytes(b"PK half an archive")
     with pytest.raises(DataError, match=rf"dataset {name}: cannot read .*delete that folder"):
-        heterophilous.load(name)
+        heterophilous.load_heterophilous(name)
 
 
 def test_a_pickle_in_the_archive_is_not_read(cache: Path) -> None:
@@ -67,4 +67,4 @@ def test_a_pickle_in_the_archive_is_not_read(cache: Path) -> None:
     raw.mkdir(parents=True)
     np.savez(raw / f"{heterophilous.GLOVE}.npz", node_features=np.array([{}, {}], dtype=object))
     with pytest.raises(DataError, match="Object arrays cannot be loaded"):
-        heterophilous.load("roman-empire-glove")
+        heterophilous.load_heterophilous("roman-empire-glove")

@@ -14,7 +14,7 @@ import torch
 
 from cognn.data.catalogue import ENTRIES
 from cognn.data.check.statistics import compare, measure
-from cognn.data.published import peptides, peptides_files
+from cognn.data.published import peptides
 from cognn.errors import DataError
 from cognn.nn.encoders import CategoricalEncoder, laplacian_encoding, random_walk_encoding
 
@@ -40,15 +40,15 @@ def small(tmp_path, monkeypatch) -> Path:
     """A mirror of three molecules."""
     raw = tmp_path / "mirror" / "lrgb" / "peptides-func" / "raw"
     raw.mkdir(parents=True)
-    (raw / peptides_files.TABLE).write_bytes(table([(GLYCINE, labels(0)), (ALANINE, labels(4, 9)), (SALT, labels())]))
-    np.savez(raw / peptides_files.SPLITS, train=np.array([2], dtype=np.int32), val=np.array([0]), test=np.array([1]))
+    (raw / peptides.TABLE).write_bytes(table([(GLYCINE, labels(0)), (ALANINE, labels(4, 9)), (SALT, labels())]))
+    np.savez(raw / peptides.SPLITS, train=np.array([2], dtype=np.int32), val=np.array([0]), test=np.array([1]))
     monkeypatch.setenv("COGNN_MIRROR", str(tmp_path / "mirror"))
     return raw
 
 
 @rdkit
 def test_molecules_become_graphs(small):
-    dataset = peptides.load()
+    dataset = peptides.load_peptides()
     assert [(graph.num_nodes, graph.num_edges) for graph in dataset.graphs] == [(5, 8), (6, 10), (2, 0)]
     assert dataset.x[:5, 0].tolist() == [7, 6, 6, 8, 8]  # atomic numbers of glycine
     assert dataset.x.dtype == torch.float32
@@ -65,41 +65,41 @@ def test_molecules_become_graphs(small):
 @rdkit
 @pytest.mark.parametrize(("encoding", "width"), [("laplacian", 8), ("random-walk", 20)])
 def test_encodings_follow_the_atoms(small, encoding, width):
-    dataset = peptides.load(encoding)
+    dataset = peptides.load_peptides(encoding)
     assert dataset.x.shape == (13, 9 + width)
     graph = dataset.graphs[1]
     compute = laplacian_encoding if encoding == "laplacian" else random_walk_encoding
     assert torch.equal(dataset.x[5:11, 9:], compute(graph.edge_index, 6, width))
-    assert torch.equal(dataset.x, peptides.load(encoding).x)
+    assert torch.equal(dataset.x, peptides.load_peptides(encoding).x)
 
 
 @rdkit
 def test_what_is_kept_needs_no_rdkit_and_follows_the_raw_file(small, cache, monkeypatch):
-    first = peptides.load("laplacian")
+    first = peptides.load_peptides("laplacian")
     kept = cache / "lrgb" / "peptides-func" / "converted"
     assert sorted(os.listdir(kept)) == ["graphs.npz", "laplacian.npz"]
     monkeypatch.setattr(peptides, "find_spec", lambda name: None)
-    assert torch.equal(peptides.load("laplacian").x, first.x)
+    assert torch.equal(peptides.load_peptides("laplacian").x, first.x)
 
-    raw = kept.parent / "raw" / peptides_files.TABLE
+    raw = kept.parent / "raw" / peptides.TABLE
     raw.write_bytes(table([(ALANINE, labels())] * 3))
     with pytest.raises(DataError, match=r"needs rdkit; pip install 'cognn\[mol\]'"):
-        peptides.load()
+        peptides.load_peptides()
 
 
 @rdkit
 def test_a_damaged_copy_is_made_anew(small, cache):
-    first = peptides.load()
+    first = peptides.load_peptides()
     path = cache / "lrgb" / "peptides-func" / "converted" / "graphs.npz"
     path.write_bytes(b"PK\x03\x04 not an archive")
-    assert torch.equal(peptides.load().x, first.x)
+    assert torch.equal(peptides.load_peptides().x, first.x)
 
 
 @rdkit
 def test_what_is_no_molecule_is_named(small):
-    (small / peptides_files.TABLE).write_bytes(table([(GLYCINE, labels())] * 2 + [("C1CC", labels())]))
+    (small / peptides.TABLE).write_bytes(table([(GLYCINE, labels())] * 2 + [("C1CC", labels())]))
     with pytest.raises(DataError, match="molecule 2 is not a SMILES that rdkit reads: 'C1CC'"):
-        peptides.load()
+        peptides.load_peptides()
 
 
 @pytest.mark.parametrize(
@@ -118,43 +118,43 @@ def test_what_is_no_molecule_is_named(small):
     ids=["empty", "text", "bytes", "nothing", "columns", "cut", "short", "range", "code"],
 )
 def test_damaged_tables_are_one_line(small, content):
-    (small / peptides_files.TABLE).write_bytes(content)
-    with pytest.raises(DataError, match=peptides_files.TABLE) as error:
-        peptides.load()
+    (small / peptides.TABLE).write_bytes(content)
+    with pytest.raises(DataError, match=peptides.TABLE) as error:
+        peptides.load_peptides()
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("parts", [{"train": [0]}, {"train": [0], "val": [0], "test": [1]}, {"train": ["a"]}])
 def test_damaged_splits_are_one_line(small, parts):
-    np.savez(small / peptides_files.SPLITS, **{name: np.array(part) for name, part in parts.items()})
-    with pytest.raises(DataError, match=peptides_files.SPLITS):
-        peptides.load()
+    np.savez(small / peptides.SPLITS, **{name: np.array(part) for name, part in parts.items()})
+    with pytest.raises(DataError, match=peptides.SPLITS):
+        peptides.load_peptides()
 
 
 def test_an_unknown_encoding_is_refused():
     with pytest.raises(DataError, match="encoding: expected one of laplacian, random-walk, got 'lap'"):
-        peptides.load("lap")
+        peptides.load_peptides("lap")
 
 
 def test_without_files_and_network(offline):
     with pytest.raises(DataError, match=r"peptides-func.*COGNN_MIRROR") as error:
-        peptides.load()
+        peptides.load_peptides()
     assert "\n" not in str(error.value)
 
 
 def test_downloads_are_checked_and_their_pickle_is_read_as_arrays(cache, monkeypatch):
     splits = pickle.dumps({"train": np.array([1]), "val": np.array([0]), "test": [2]}, protocol=4)
-    served = {peptides_files.TABLE_AT[0]: table([(GLYCINE, labels())] * 3), peptides_files.SPLITS_AT[0]: splits}
+    served = {peptides.TABLE_AT[0]: table([(GLYCINE, labels())] * 3), peptides.SPLITS_AT[0]: splits}
     monkeypatch.setattr("urllib.request.urlopen", lambda url, context: io.BytesIO(served[url]))
     with pytest.raises(DataError, match="is not the published file"):
-        peptides_files.folder()
+        peptides.raw_folder()
 
     for name in ("TABLE_AT", "SPLITS_AT"):
-        url = getattr(peptides_files, name)[0]
-        monkeypatch.setattr(peptides_files, name, (url, hashlib.md5(served[url]).hexdigest()))
-    raw = peptides_files.folder()
-    assert sorted(os.listdir(raw)) == [peptides_files.TABLE, peptides_files.SPLITS]
-    assert peptides_files.read_splits(raw / peptides_files.SPLITS, 3).train.tolist() == [1]
+        url = getattr(peptides, name)[0]
+        monkeypatch.setattr(peptides, name, (url, hashlib.md5(served[url]).hexdigest()))
+    raw = peptides.raw_folder()
+    assert sorted(os.listdir(raw)) == [peptides.TABLE, peptides.SPLITS]
+    assert peptides.read_split(raw / peptides.SPLITS, 3).train.tolist() == [1]
 
 
 @pytest.mark.parametrize("evil", [os.system, eval, np.load, np.frombuffer])
@@ -164,7 +164,7 @@ def test_a_pickle_that_calls_anything_is_refused(evil):
             return evil, ("1",)
 
     with pytest.raises(DataError, match="which is not an array"):
-        peptides_files.array_pickle(pickle.dumps({"train": Evil()}))
+        peptides.unpickle_arrays(pickle.dumps({"train": Evil()}))
 
 
 def counted(smiles: str) -> tuple[int, int]:
@@ -176,9 +176,9 @@ def counted(smiles: str) -> tuple[int, int]:
 
 
 def test_the_published_files(mirror):
-    raw = peptides_files.folder()
-    smiles, y, _ = peptides_files.read_table(raw / peptides_files.TABLE)
-    split = peptides_files.read_splits(raw / peptides_files.SPLITS, 15535)
+    raw = peptides.raw_folder()
+    smiles, y, _ = peptides.read_molecules(raw / peptides.TABLE)
+    split = peptides.read_split(raw / peptides.SPLITS, 15535)
     assert (len(split.train), len(split.val), len(split.test)) == (10873, 2331, 2331)
     assert y.shape == (15535, 10)
     facts = ENTRIES["peptides-func"].facts
@@ -187,7 +187,7 @@ def test_the_published_files(mirror):
 
 @rdkit
 def test_the_published_molecules(mirror):
-    smiles = peptides_files.read_table(peptides_files.folder() / peptides_files.TABLE).smiles[::400]
+    smiles = peptides.read_molecules(peptides.raw_folder() / peptides.TABLE).smiles[::400]
     arrays = peptides.convert(smiles)
     assert list(zip(arrays["num_nodes"], arrays["num_edges"], strict=True)) == [counted(text) for text in smiles]
     assert (arrays["x"] < np.array(peptides.NODE_CATEGORIES)).all()
@@ -197,5 +197,5 @@ def test_the_published_molecules(mirror):
 @rdkit
 @pytest.mark.skipif("COGNN_WHOLE" not in os.environ, reason="converting all molecules takes minutes; set COGNN_WHOLE=1")
 def test_the_whole_set(mirror):
-    dataset = peptides.load()
+    dataset = peptides.load_peptides()
     assert [row for row in compare(measure(dataset), ENTRIES["peptides-func"].facts) if not row.agrees] == []

@@ -17,7 +17,7 @@ from cognn.errors import DataError
     ],
 )
 def test_published_statistics(mirror: Path, name, nodes, edges, features, classes, homophily, split) -> None:
-    dataset = planetoid.load(name)
+    dataset = planetoid.load_planetoid(name)
     stats = measure(dataset)
     assert (stats.nodes, stats.edges, stats.directed_edges) == (nodes, edges, 2 * edges)
     assert (stats.features, stats.classes) == (features, classes)
@@ -29,13 +29,13 @@ def test_published_statistics(mirror: Path, name, nodes, edges, features, classe
 
 def test_citeseer_is_refused_before_anything_is_fetched(mirror: Path, cache: Path) -> None:
     with pytest.raises(DataError, match=r"dataset citeseer: .*SHA-256 is not known"):
-        planetoid.load("citeseer")
+        planetoid.load_planetoid("citeseer")
     assert not cache.exists()
 
 
 def test_without_mirror_and_network(offline: None) -> None:
     with pytest.raises(DataError, match=r"^dataset cora: .*set COGNN_MIRROR .*planetoid/Cora/"):
-        planetoid.load("cora")
+        planetoid.load_planetoid("cora")
 
 
 class Trap:
@@ -50,5 +50,5 @@ def test_a_foreign_pickle_is_not_read(cache: Path, tmp_path: Path, monkeypatch: 
     for part in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"):
         (raw / f"ind.cora.{part}").write_bytes(pickle.dumps(Trap()))
     with pytest.raises(DataError, match=r"ind\.cora\.x: SHA-256 is .* delete the file"):
-        planetoid.load("cora")
+        planetoid.load_planetoid("cora")
     assert not Path("trap-sprung").exists()

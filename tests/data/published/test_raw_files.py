@@ -49,12 +49,12 @@ def test_raw_files_are_copied_once_and_pickles_are_not(
 def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_mirror(tmp_path, monkeypatch)
 
-    def full(source: object, target: object) -> None:
-        target.write(b"half")
+    def full(source: Path, target: Path) -> None:
+        target.write_bytes(b"half")
         raise OSError(28, os.strerror(28))
 
     with monkeypatch.context() as patch:
-        patch.setattr("shutil.copyfileobj", full)
+        patch.setattr("shutil.copyfile", full)
         with pytest.raises(DataError, match=r"No space left.*set COGNN_CACHE"):
             sources.raw_root("tu", "TOY")
     assert not [path for path in cache.rglob("*") if path.is_file()]
@@ -75,12 +75,12 @@ def test_a_mirror_that_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("COGNN_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DataError, match=r"cannot keep datasets here .*set COGNN_CACHE"):
+    with pytest.raises(DataError, match=r"cannot cache datasets here .*set COGNN_CACHE"):
         sources.raw_root("tu", "TOY")
 
 
 def test_a_failed_download_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError) as caught, sources.fetching("tu", "IMDB-BINARY"):
+    with pytest.raises(DataError) as caught, sources.download_errors("tu", "IMDB-BINARY"):
         raise OSError("no route\nto host")
     said = str(caught.value)
     assert said.startswith("dataset imdb-binary: ")
@@ -89,19 +89,19 @@ def test_a_failed_download_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
     make_mirror(tmp_path, monkeypatch)
     with (
         pytest.raises(DataError, match="does not have all of tu/IMDB-BINARY/ either"),
-        sources.fetching("tu", "IMDB-BINARY"),
+        sources.download_errors("tu", "IMDB-BINARY"),
     ):
         raise OSError
-    with pytest.raises(DataError, match=r"^as it is$"), sources.fetching("tu", "IMDB-BINARY"):
+    with pytest.raises(DataError, match=r"^as it is$"), sources.download_errors("tu", "IMDB-BINARY"):
         raise DataError("as it is")
 
 
-def test_trusted(tmp_path: Path) -> None:
+def test_verify_sha256(tmp_path: Path) -> None:
     path = tmp_path / "ind.toy.x"
     path.write_bytes(b"bytes")
     known = hashlib.sha256(b"bytes").hexdigest()
-    assert sources.trusted(path, known) == path
+    sources.verify_sha256(path, known)
     with pytest.raises(DataError, match=r"ind\.toy\.x: SHA-256 is .* as published; delete the file"):
-        sources.trusted(path, "0" * 64)
+        sources.verify_sha256(path, "0" * 64)
     with pytest.raises(DataError, match="not known to cognn, so it is not read"):
-        sources.trusted(path, None)
+        sources.verify_sha256(path, None)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cognn.config.options import DataConfig
-from cognn.data.readers.files import is_own, load_files
+from cognn.data.readers.files import is_path, load_files
 from tests.data.own import EDGES, GRAPH_EDGES, GRAPH_NODES, NODES, arrays, column, refused, tables
 
 
@@ -80,7 +80,7 @@ def test_usual_and_chosen_names(tmp_path: Path) -> None:
     config.id_column = "nope"
     refused(config, "no column 'nope'")
     config.id_column, config.target = "a", "a"
-    refused(config, "two meanings")
+    refused(config, "two roles")
     refused(tables(tmp_path, "a,y\n1,2\n"), "--id-column", "'a'")
 
 
@@ -303,10 +303,10 @@ def test_files_that_are_not_there_or_something_else(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").unlink()
     (tmp_path / "nodes.parquet").write_bytes(b"PAR1 and nothing more PAR1")
     refused(config, "nodes.parquet", "cannot be read")
-    assert is_own("x.csv")
-    assert is_own("./minesweeper")
-    assert not is_own("minesweeper")
-    assert is_own(str(tmp_path))
+    assert is_path("x.csv")
+    assert is_path("./minesweeper")
+    assert not is_path("minesweeper")
+    assert is_path(str(tmp_path))
 
 
 def test_graph_table(tmp_path: Path) -> None:
@@ -344,7 +344,9 @@ def test_graph_targets_in_the_node_table(tmp_path: Path) -> None:
 def test_a_column_of_numbers_with_a_sign_for_nothing_is_no_category(tmp_path: Path) -> None:
     ages = [str(20 + i) for i in range(30)]
     for odd in ("None", "?", "4O"):
-        refused(tables(tmp_path, *_aged([*ages, odd])), "'age'", f"holds numbers, but for {odd!r}", "--categorical age")
+        refused(
+            tables(tmp_path, *_aged([*ages, odd])), "'age'", f"holds numbers except for {odd!r}", "--categorical age"
+        )
     data = load_files(tables(tmp_path, *_aged([*ages, "None"]), categorical="age"))
     assert data.x.size(1) == 31
     assert load_files(tables(tmp_path, *_aged(["1", "2", "3+"] * 11))).x.size(1) == 3, "bins are words"

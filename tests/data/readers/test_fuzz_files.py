@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cognn.config.options import DataConfig
-from cognn.data.check.files import check
+from cognn.data.check.files import check_files
 from cognn.data.dataset import Dataset
 from cognn.data.readers.files import load_files, load_with_schema
-from cognn.data.readers.npz_archive import MOST_UNPACKED
+from cognn.data.readers.npz_archive import MAX_UNPACKED
 from cognn.data.tables.schema import Schema
 from cognn.errors import DataError
 from tests.data.hostile import (
@@ -45,7 +45,7 @@ def folder() -> Iterator[Path]:
 
 
 def survives(config: DataConfig, read: Callable[[DataConfig], object] = load_files) -> None:
-    for step in (read, check):
+    for step in (read, check_files):
         text, result = "one line", None
         try:
             result = step(config)
@@ -181,11 +181,11 @@ def test_archives_cannot_claim_the_memory(tmp_path: Path) -> None:
         archive.writestr("edge_index.npy", header.getvalue())
         archive.writestr("../x.npy", header.getvalue())
     config = DataConfig(dataset=str(path), directed=True)
-    with pytest.raises(DataError, match="says it has shape"):
+    with pytest.raises(DataError, match="claims shape"):
         load_files(config)
     sound = packed(**arrays())
     size = zipfile.ZipFile(io.BytesIO(sound)).getinfo("x.npy").file_size
-    huge = (MOST_UNPACKED // 2**20 * 2**20 - 1) % 2**32
+    huge = (MAX_UNPACKED // 2**20 * 2**20 - 1) % 2**32
     path.write_bytes(sound.replace(size.to_bytes(4, "little"), huge.to_bytes(4, "little")))
     with pytest.raises(DataError):
         load_files(config)
@@ -193,14 +193,14 @@ def test_archives_cannot_claim_the_memory(tmp_path: Path) -> None:
         for key in ("x", "y", "edge_index"):
             archive.writestr(f"{key}.npy", b"")
         for info in archive.filelist:  # what the directory at the end will say
-            info.file_size = MOST_UNPACKED // 2
-    with pytest.raises(DataError, match="over the bound of 4 GiB"):
+            info.file_size = MAX_UNPACKED // 2
+    with pytest.raises(DataError, match="over the limit of 4 GiB"):
         load_files(config)
     assert {entry.name for entry in tmp_path.iterdir()} == {"g.npz"}
 
 
 def test_parquet_cannot_claim_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cognn.data.tables.table.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("cognn.data.tables.table.MAX_BYTES", 1 << 20)
     pl.DataFrame({"id": pl.repeat(0, 1_000_000, eager=True)}).write_parquet(tmp_path / "nodes.parquet")
     (tmp_path / "edges.csv").write_text("source,target\n")
     with pytest.raises(DataError, match="200 times its size"):

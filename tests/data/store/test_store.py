@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from cognn import Graph
 from cognn.cli.main import main
 from cognn.config.options import DataConfig
-from cognn.data.check.files import check
+from cognn.data.check.files import check_files
 from cognn.data.dataset import Split
 from cognn.data.readers.files import load_files
 from cognn.data.store.build import from_dataset, from_files
-from cognn.data.store.disk_sort import ExternalSort
+from cognn.data.store.disk_sort import DiskSort
 from cognn.data.store.store import open_store
 from cognn.errors import ConfigError, DataError
-from cognn.files.mapped_arrays import whole_folder
+from cognn.files.atomic import atomic_folder
 from tests.data.own import EDGES, NODES, tables
 from tests.toy_runs import make_dataset
 
@@ -58,7 +58,7 @@ def test_sorting_on_disk_is_sorting_in_memory(tmp_path_factory, nodes, edges, di
     rng = torch.Generator().manual_seed(seed)
     ends = torch.randint(nodes, (2, edges), generator=rng)
     attr = torch.arange(edges, dtype=torch.float32).unsqueeze(1)
-    sorter = ExternalSort(folder, nodes, memory=300)  # a few edges at a time
+    sorter = DiskSort(folder, nodes, memory=300)  # a few edges at a time
     for first in range(0, edges, chunk):
         part = slice(first, first + chunk)
         sorter.add(ends[0, part].numpy(), ends[1, part].numpy(), attr[part].numpy())
@@ -79,14 +79,14 @@ def test_sorting_on_disk_is_sorting_in_memory(tmp_path_factory, nodes, edges, di
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_tables_in_pieces_are_the_tables_at_once(tmp_path, monkeypatch, directed, kind) -> None:
-    monkeypatch.setattr("cognn.data.store.build.FEWEST_ROWS", 3)
+    monkeypatch.setattr("cognn.data.store.build.MIN_ROWS", 3)
     config = tables(tmp_path, directed=directed)
     if kind == "parquet":
         for name in ("nodes", "edges"):
             pl.read_csv(tmp_path / f"{name}.csv").write_parquet(tmp_path / f"{name}.parquet")
             (tmp_path / f"{name}.csv").unlink()
     steps = []
-    built = from_files(config, tmp_path / "built", memory=1, report=lambda *step: steps.append(step))
+    built = from_files(config, tmp_path / "built", memory=1, progress=lambda *step: steps.append(step))
     same(built, from_dataset(load_files(config), tmp_path / "whole"))
     assert built.ids(3, 6) == ["n3", "n4", "n5"]
     assert {name for name, _, _ in steps} == {"read", "features", "edges", "sort edges", "check"}
@@ -117,12 +117,12 @@ def test_items_in_two_parts_stay_in_both(tmp_path) -> None:
 
 def test_a_check_says_what_cannot_be_trained_on(tmp_path) -> None:
     dataset = make_dataset("node", "binary")
-    assert check(from_dataset(dataset, tmp_path / "good").path).ok
+    assert check_files(from_dataset(dataset, tmp_path / "good").path).ok
     dataset.splits = [replace(dataset.splits[0], val=torch.arange(0))]
-    report = check(from_dataset(dataset, tmp_path / "no-val").path)
-    assert report.problems == ["split 0: has no labelled val items; build it again with some"]
+    report = check_files(from_dataset(dataset, tmp_path / "no-val").path)
+    assert report.problems == ["split 0: has no labelled val items; build it again with such items"]
     dataset.splits = []
-    assert "no split to train on" in check(from_dataset(dataset, tmp_path / "no-split").path).problems[0]
+    assert "no split to train on" in check_files(from_dataset(dataset, tmp_path / "no-split").path).problems[0]
 
 
 @pytest.mark.parametrize("kind", ["npy", "list", "table"])
@@ -166,7 +166,7 @@ def test_columns_are_read_as_a_run_reads_them(tmp_path) -> None:
     [
         (NODES, EDGES.replace("n7,n8", "n7,n99"), {}, ["edges.csv", "'target', row 8", "no node has the id 'n99'"]),
         (NODES.replace("n4,6.0", "n4,"), EDGES, {}, ["nodes.csv: column 'age', row 5: no value"]),
-        (NODES, EDGES, {"directed": None}, ["do its edges have a direction"]),
+        (NODES, EDGES, {"directed": None}, ["are its edges directed"]),
         (NODES, EDGES, {"target": "color,label", "task": "binary"}, ["task: binary has one target column"]),
         (NODES + "n3,1,red,true,a,train\n", EDGES, {}, ["row 21", "id 'n3' is already that of row 4"]),
     ],
@@ -183,7 +183,7 @@ def test_what_is_wrong_with_the_files_is_named_and_nothing_is_left(tmp_path, nod
 
 
 def test_rows_are_counted_through_all_pieces(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("cognn.data.store.build.FEWEST_ROWS", 4)
+    monkeypatch.setattr("cognn.data.store.build.MIN_ROWS", 4)
     config = tables(tmp_path, edges=EDGES.replace("n17,n18", "n17,n99"))
     with pytest.raises(DataError, match="row 18: no node has the id 'n99'"):
         from_files(config, tmp_path / "store", memory=1)
@@ -225,29 +225,29 @@ def test_a_disk_that_fills_up(tmp_path, size) -> None:
 
 
 def test_a_name_that_is_taken(tmp_path, store) -> None:
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="exists already"):
         from_dataset(make_dataset("node", "binary"), store)
     open_store(store).verify()
 
 
 def test_a_build_that_was_killed_is_cleared_away_by_the_next(tmp_path) -> None:
     script = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom cognn.files.mapped_arrays import whole_folder\n"
-        "with whole_folder(Path(sys.argv[1])) as folder:\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom cognn.files.atomic import atomic_folder\n"
+        "with atomic_folder(Path(sys.argv[1])) as folder:\n"
         "    (folder / 'x.npy').write_text('half')\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "store")], check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 1
     assert not (tmp_path / "store").exists()
-    with whole_folder(tmp_path / "store") as folder:
+    with atomic_folder(tmp_path / "store") as folder:
         (folder / "a").write_text("whole")
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 def test_a_build_that_runs_is_left_alone(tmp_path) -> None:
-    with whole_folder(tmp_path / "store") as one:
-        with whole_folder(tmp_path / "store2"):
+    with atomic_folder(tmp_path / "store") as one:
+        with atomic_folder(tmp_path / "store2"):
             pass
         assert one.exists()
 
@@ -342,7 +342,7 @@ def test_build_by_command(tmp_path, monkeypatch, capsys) -> None:
         (["--out", "store"], "nodes: missing"),
         (["nodes.csv", "--undirected", "--out", "s"], "nodes.csv: a node table needs its edges"),
         (["nodes.csv", "edges.csv", "--edges", "edges.csv", "--out", "s"], "edges: both"),
-        (["nodes.csv", "edges.csv", "--out", "s"], "do its edges have a direction"),
+        (["nodes.csv", "edges.csv", "--out", "s"], "are its edges directed"),
         (
             ["nodes.csv", "edges.csv", "--undirected", "--out", "s", "--memory", "0"],
             "memory: expected gigabytes above 0",

@@ -42,7 +42,7 @@ def test_the_default_is_the_size_of_the_published_graph() -> None:
 
 
 def test_the_published_graph_has_the_same_encoding(mirror: Path) -> None:
-    published, ours = heterophilous.load("minesweeper"), minesweeper_board()
+    published, ours = heterophilous.load_heterophilous("minesweeper"), minesweeper_board()
     assert torch.equal(*shown(published))
     assert torch.equal(published.graphs[0].edge_index, ours.graphs[0].edge_index)
     assert published.x[:, 0].sum() == ours.x[:, 0].sum()

@@ -8,7 +8,7 @@ import torch
 
 from cognn.cli.main import main
 from cognn.config.toml import read_recipe
-from cognn.data.synthetic.root_neighbors import as_dataset, edges_right, root_edges
+from cognn.data.synthetic.root_neighbors import edges_right, root_edges
 from cognn.experiments.harness.recipes import load_recipe, recipe_path
 from cognn.experiments.tables import root_neighbors
 
@@ -35,7 +35,7 @@ def test_smoke_writes_the_tables(tmp_path: Path) -> None:
 
 
 def test_random_is_a_prediction_that_is_the_same_for_all() -> None:
-    constant, shuffled, uniform = (row["test mae"] for row in root_neighbors.chance(as_dataset()))
+    constant, shuffled, uniform = (row["test mae"] for row in root_neighbors.chance(root_neighbors_dataset()))
     assert constant == pytest.approx(0.474, abs=0.01)
     # The difference of two independent targets is wider by about the root of two.
     assert shuffled / constant == pytest.approx(2**0.5, rel=0.05)
@@ -43,7 +43,7 @@ def test_random_is_a_prediction_that_is_the_same_for_all() -> None:
 
 
 def test_edges_right_counts_the_edges_into_the_roots_only() -> None:
-    data = as_dataset(num_trees=3)
+    data = root_neighbors_dataset(num_trees=3)
     place = (data.graphs[0].edge_index, data.splits[0].test, data.num_nodes)
     into_root, keep = root_edges(*place)
     assert edges_right(keep, *place) == 1

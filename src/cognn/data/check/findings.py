@@ -1,23 +1,65 @@
-"""The measurements of a check, each written into a report."""
+"""The report of a check, and the measurements that are written into it."""
+
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
 from torch import Tensor
 
-from cognn.data.check.report import Report
-from cognn.data.dataset import Split
-from cognn.data.splitting import known_items, overlaps
+from cognn.data.dataset import Split, is_defined, known_items
+from cognn.data.splitting import overlaps
 from cognn.data.tables.targets import Targets
 from cognn.files.safe_read import shorten
-from cognn.train.metrics import is_defined
 
-MOST_CLASSES = 12
+MAX_CLASSES = 12
 """Classes whose share is shown."""
 
 
-def edge_findings(report: Report, edge_index: Tensor, num_nodes: int, directed: bool | None) -> None:
-    """Degrees, self-loops, repetitions and nodes without edges, of the edges as they are listed."""
+@dataclass
+class CheckReport:
+    """Facts about the files, problems and warnings.  Prints as plain text and with rich."""
+
+    source: str
+    facts: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    """What prevents training."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the files can be trained on."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        width = max((len(name) for name in self.facts), default=0)
+        lines = [self.source, *(f"  {name:<{width}}  {value}" for name, value in self.facts.items())]
+        lines += [f"problem: {line}" for line in self.problems] + [f"warning: {line}" for line in self.warnings]
+        return "\n".join([*lines, self._verdict()])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # Text objects only: words of a file may look like markup.
+        grid = Table.grid(padding=(0, 2))
+        for name, value in self.facts.items():
+            grid.add_row(Text(name, style="dim"), Text(value))
+        yield Text(self.source, style="bold")
+        yield grid
+        for kind, style, lines in (("problem", "bold red", self.problems), ("warning", "yellow", self.warnings)):
+            for line in lines:
+                yield Text.assemble((f"{kind}: ", style), line)
+        yield Text(self._verdict(), style="green" if self.ok else "red")
+
+    def _verdict(self) -> str:
+        if not self.ok:
+            return f"{len(self.problems)} to fix before training"
+        return "ready for training" + (f", {len(self.warnings)} to look at" if self.warnings else "")
+
+
+def edge_findings(report: CheckReport, edge_index: Tensor, num_nodes: int, directed: bool | None) -> None:
+    """Degrees, self-loops, duplicates and isolated nodes, of the edges as listed."""
     sender, receiver = edge_index.numpy()
     loops = int((sender == receiver).sum())
     as_listed = _distinct(sender * num_nodes + receiver)
@@ -33,12 +75,12 @@ def edge_findings(report: Report, edge_index: Tensor, num_nodes: int, directed: 
         "edges": f"{len(sender):,} listed, {pairs:,} pairs of different nodes" + (", each both ways" if both else ""),
         "self-loops": f"{loops:,}",
         "duplicates": f"{repeated:,} repeat an earlier edge",
-        "degree": _spread(degree // 2 if both else degree),
+        "degree": _describe(degree // 2 if both else degree),
         "isolated": f"{int((degree == 0).sum()):,} nodes without an edge",
     }
     if repeated:
         report.warnings.append(
-            f"{repeated:,} edges repeat an earlier one and count again; delete them if they should not"
+            f"{repeated:,} edges repeat an earlier one and count twice; delete them if that is not intended"
         )
     if directed is False and mutual and not both:
         report.warnings.append(f"{mutual:,} pairs are listed both ways; undirected, each of those edges counts twice")
@@ -47,23 +89,23 @@ def edge_findings(report: Report, edge_index: Tensor, num_nodes: int, directed: 
         report.warnings.append(f"training will ask for --directed or --undirected ({guess})")
 
 
-def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) -> None:
-    """What the targets are, how they are spread, and how often neighbours agree."""
+def label_findings(report: CheckReport, targets: Targets, edge_index: Tensor | None) -> None:
+    """The task, the distribution of the targets, and homophily."""
     y, task = targets.y, targets.task
     known = len(known_items(y))
     report.facts["task"] = f"{task.readout.item} {task.kind}, {task.num_outputs} output(s), scored by {task.metric}"
     report.facts["labelled"] = f"{known:,} of {len(y):,} {task.readout.items}"
     if task.kind == "regression":
         for name, column in zip(targets.class_names, y.unbind(1), strict=True):
-            report.facts[f"target {shorten(name, 30)}"] = _spread(column[~column.isnan()].double().numpy())
+            report.facts[f"target {shorten(name, 30)}"] = _describe(column[~column.isnan()].double().numpy())
         return
     if task.kind == "multilabel":
         shares = y.nanmean(0)
     else:
         shares = torch.bincount(y[known_items(y)].long(), minlength=len(targets.class_names)) / max(known, 1)
     named = [f"{shorten(n, 30)} {s:.1%}" for n, s in zip(targets.class_names, shares.tolist(), strict=True)]
-    more = f", and {len(named) - MOST_CLASSES} more" if len(named) > MOST_CLASSES else ""
-    report.facts["balance"] = ", ".join(named[:MOST_CLASSES]) + more
+    more = f", and {len(named) - MAX_CLASSES} more" if len(named) > MAX_CLASSES else ""
+    report.facts["balance"] = ", ".join(named[:MAX_CLASSES]) + more
     if edge_index is not None and task.readout.per_node and task.kind != "multilabel":
         sender, receiver = edge_index.numpy()
         one, other = y.numpy()[sender], y.numpy()[receiver]
@@ -73,8 +115,8 @@ def label_findings(report: Report, targets: Targets, edge_index: Tensor | None) 
             report.facts["homophily"] = f"{share:.3f} of the edges between labelled nodes join equal labels"
 
 
-def split_findings(report: Report, splits: list[Split], targets: Targets, x: Tensor | None) -> None:
-    """Sizes, items in two parts, classes that are never trained on, and equal features across parts."""
+def split_findings(report: CheckReport, splits: list[Split], targets: Targets, x: Tensor | None) -> None:
+    """Sizes, overlaps, classes without training items, and equal features in training and test."""
     first = splits[0]
     count = f"{len(splits)} x " if len(splits) > 1 else ""
     report.facts["splits"] = f"{count}{len(first.train):,} train, {len(first.val):,} val, {len(first.test):,} test"
@@ -93,18 +135,18 @@ def split_findings(report: Report, splits: list[Split], targets: Targets, x: Ten
             if len(y) and not is_defined(targets.task, y):
                 line = f"split {number}: all {part} items are of one class, their {targets.task.metric} is not defined"
                 if part == "val":
-                    report.problems.append(f"{line}; training refuses that")
+                    report.problems.append(f"{line}; training would fail")
                 else:
                     report.warnings.append(line)
     if x is None or len(x) != len(targets.y) or x.size(1) < 2:
         return
-    word = _row_words(x)
-    twins = np.isin(word[first.test.numpy()], word[first.train.numpy()])
+    hashes = _row_hashes(x)
+    twins = np.isin(hashes[first.test.numpy()], hashes[first.train.numpy()])
     if twins.any():
         line = f"{int(twins.sum()):,} of {len(twins):,} test items have exactly the features of a training item"
         report.facts["equal features"] = line
-        # Few features make equal rows by chance; where rows are mostly unique, equal ones are copies.
-        if 2 * _distinct(word) > len(word):
+        # With few features rows are equal by chance; if most rows are unique, equal ones are probably copies.
+        if 2 * _distinct(hashes) > len(hashes):
             report.warnings.append(f"split 0: {line}; are they copies?")
 
 
@@ -115,8 +157,8 @@ def _distinct(values: NDArray[np.int64] | NDArray[np.uint64]) -> int:
     return 1 + int((ordered[1:] != ordered[:-1]).sum())
 
 
-def _row_words(x: Tensor) -> NDArray[np.uint64]:
-    """A 64-bit word per row; equal rows have equal words, others almost never."""
+def _row_hashes(x: Tensor) -> NDArray[np.uint64]:
+    """A 64-bit hash of each row."""
     bits = (x + 0.0).numpy().view(np.uint32)
     factor = np.random.default_rng(0).integers(2**63, size=x.size(1), dtype=np.uint64) | np.uint64(1)
     word = np.zeros(len(bits), dtype=np.uint64)
@@ -126,7 +168,7 @@ def _row_words(x: Tensor) -> NDArray[np.uint64]:
     return word
 
 
-def _spread(values: NDArray[np.int64] | NDArray[np.float64]) -> str:
+def _describe(values: NDArray[np.int64] | NDArray[np.float64]) -> str:
     if not len(values):
         return "none"
     middle = np.median(values)

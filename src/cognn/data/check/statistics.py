@@ -1,4 +1,4 @@
-"""What a dataset is like, measured."""
+"""Statistics of a dataset, and their comparison with published ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset, Split
 
-HALF_DIGIT = 0.0051  # fractions are published with two digits; a whisker more, for those that end in 5
+HALF_DIGIT = 0.0051  # fractions are published with two digits; slightly more, for those that end in 5
 
 
 @dataclass(frozen=True)
@@ -20,34 +20,34 @@ class Stats:
     graphs: int
     nodes: int
     edges: int
-    """Pairs of different nodes that are joined, whatever the direction and however often."""
+    """Pairs of different nodes with an edge, whatever its direction and multiplicity."""
     directed_edges: int
-    """Edges as they are listed."""
+    """Number of edges in ``edge_index``."""
     features: int
     classes: int | None
     """Classes, or labels of a multi-label task; None for regression."""
     edge_homophily: float | None
-    """Share of the pairs (of labelled nodes) whose classes agree; None unless nodes have classes."""
+    """Share of the pairs of labelled nodes whose classes agree; None unless nodes have classes."""
     balance: dict[str, float]
-    """Share of every class among the labelled items, or of the items that have a label; empty for regression."""
+    """Share of each class among the labelled items, or of the items with each label; empty for regression."""
     items: int
     unlabelled: int
     splits: list[tuple[int, int, int]]
-    """Items to train on, to choose by and to report, of every split."""
+    """Number of training, validation and test items of every split."""
     leaks: int
-    """Items that two parts of one split share, or one part lists twice, over all splits."""
+    """Items that are in two parts of a split, or twice in one, over all splits."""
     mean_degree: float
     max_degree: int
     isolated: int
     """Nodes without an edge to another node."""
     self_loops: int
     duplicates: int
-    """Listed edges that repeat an earlier one."""
+    """Edges that repeat an earlier one."""
     undirected: bool
-    """Whether every edge is there in both directions."""
+    """Whether every edge is listed in both directions."""
 
     def facts(self) -> dict[str, Any]:
-        """All measurements, by the names under which some are published."""
+        """All statistics, by the names of the published ones."""
         found = {name.replace("_", " "): value for name, value in vars(self).items()}
         if self.graphs > 1:
             found |= {f"{what} per graph": found[what] / self.graphs for what in ("nodes", "edges")}
@@ -55,7 +55,7 @@ class Stats:
 
 
 class Comparison(NamedTuple):
-    """One published figure beside the measured one."""
+    """A published figure and the measured one."""
 
     name: str
     measured: float | None
@@ -64,7 +64,7 @@ class Comparison(NamedTuple):
 
 
 def compare(stats: Stats, published: Mapping[str, float]) -> list[Comparison]:
-    """Every published figure with its measurement; counts have to be equal, fractions to agree in two digits."""
+    """Compare the published figures: counts must be equal, fractions agree in two digits."""
     measured = stats.facts()
     rows = []
     for name, value in published.items():
@@ -74,10 +74,10 @@ def compare(stats: Stats, published: Mapping[str, float]) -> list[Comparison]:
 
 
 def measure(dataset: Dataset) -> Stats:
-    """Counts, degrees, homophily, balance and splits of a dataset, in one pass over its edges."""
+    """Measure the statistics of a dataset."""
     graph = dataset.graphs[0] if len(dataset.graphs) == 1 else Graph.cat(dataset.graphs)
     sender, receiver = graph.in_sender.long(), graph.in_receiver.long()
-    # Edges are sorted by receiver, then sender, so a repeated edge stands beside its twin.
+    # Edges are sorted by receiver, then sender, so duplicates are adjacent.
     fresh = torch.ones_like(sender, dtype=torch.bool)
     fresh[1:] = (sender[1:] != sender[:-1]) | (receiver[1:] != receiver[:-1])
     loop = sender == receiver

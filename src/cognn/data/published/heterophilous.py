@@ -13,20 +13,20 @@ from torch_geometric.utils import to_undirected
 
 from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset, Task
-from cognn.data.published.pyg_datasets import WholeFiles, mask_splits, opened
-from cognn.data.published.raw_files import missing, public_name, raw_root
+from cognn.data.published.pyg_datasets import AtomicDownload, published_splits, raw_file_errors
+from cognn.data.published.raw_files import public_name, raw_root, unavailable
 
 KIND = "heterophilous"
 BINARY = ("minesweeper", "tolokers", "questions")
 GLOVE = "roman_empire_glove"
 
 
-def load(name: str) -> Dataset:
-    """One of the graphs, with every edge in both directions and its 10 published splits.
+def load_heterophilous(name: str) -> Dataset:
+    """Load one of the graphs, with every edge in both directions and its 10 published splits.
 
     minesweeper, tolokers and questions are binary and scored by ROC AUC, the others by accuracy.
-    ``roman-empire-glove`` is roman-empire with GloVe-50 word vectors in place of fastText-300: good for comparing
-    models with each other, but not with published scores.
+    ``roman-empire-glove`` is roman-empire with GloVe-50 word vectors instead of fastText-300.  It serves to compare
+    models with each other, not with published scores.
 
     Args:
         name: ``"roman-empire"``, ``"amazon-ratings"``, ``"minesweeper"``, ``"tolokers"``, ``"questions"`` or
@@ -34,7 +34,8 @@ def load(name: str) -> Dataset:
     """
     folder = name.replace("-", "_")
     root = raw_root(KIND, folder)
-    data = opened(root, folder, lambda: _glove(root) if folder == GLOVE else _Published(str(root), folder)[0])
+    with raw_file_errors(root, folder):
+        data = _glove(root) if folder == GLOVE else _Published(str(root), folder)[0]
     binary = name in BINARY
     task = (
         Task("node", "binary", 1, "roc_auc")
@@ -47,19 +48,19 @@ def load(name: str) -> Dataset:
         x=data.x.float(),
         y=data.y.float() if binary else data.y.long(),
         graphs=[Graph(data.edge_index, data.num_nodes)],
-        splits=mask_splits(data.train_mask, data.val_mask, data.test_mask),
+        splits=published_splits(name, data),
     )
 
 
-class _Published(WholeFiles, HeterophilousGraphDataset):
+class _Published(AtomicDownload, HeterophilousGraphDataset):
     kind = KIND
 
 
 def _glove(root: Path) -> Data:
-    """PyG's class refuses this name; the archive has the same keys."""
+    """Read the archive, whose keys are those of the published ones; PyG's class does not know this name."""
     path = root / GLOVE / "raw" / f"{GLOVE}.npz"
     if not path.exists():
-        raise missing(KIND, GLOVE, "nobody offers it for download")
+        raise unavailable(KIND, GLOVE, "there is no download for it")
     with np.load(path, allow_pickle=False) as raw:
         x = torch.from_numpy(raw["node_features"])
         edges = torch.from_numpy(raw["edges"]).t()

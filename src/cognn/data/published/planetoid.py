@@ -8,15 +8,15 @@ from torch_geometric.transforms import NormalizeFeatures
 
 from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset, Task
-from cognn.data.published.pyg_datasets import WholeFiles, mask_splits, opened
-from cognn.data.published.raw_files import raw_root, trusted
+from cognn.data.published.pyg_datasets import AtomicDownload, published_splits, raw_file_errors
+from cognn.data.published.raw_files import raw_root, verify_sha256
 from cognn.errors import DataError
 
 KIND = "planetoid"
 FOLDERS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 
-# The published files are pickles: these are the ones that were looked at.  Nobody vouched for those of citeseer yet, so
-# they are refused; ``ind.*.test.index`` is plain text and needs no trust.
+# The published files are pickles.  These were inspected; those of citeseer were not, so they are refused.
+# ``ind.*.test.index`` is plain text.
 SHA256 = {
     "ind.cora.x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
     "ind.cora.tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
@@ -35,42 +35,43 @@ SHA256 = {
 }
 
 
-def load(name: str) -> Dataset:
-    """One of the citation graphs, undirected, without self-loops; words of a document sum to one.
+def load_planetoid(name: str) -> Dataset:
+    """Load a citation graph, undirected and without self-loops.
 
-    PyG gives the bag of words (cora, citeseer) or TF-IDF weights (pubmed) as published; the rows are normalised here
-    with its ``NormalizeFeatures``, as is usual for these sets.  Nodes that Geom-GCN left out are in no split.
+    The features are the bag of words (cora, citeseer) or TF-IDF weights (pubmed), with rows normalised by PyG's
+    ``NormalizeFeatures``, as is usual for these datasets.  Nodes that Geom-GCN left out are in no split.
 
     Args:
         name: ``"cora"``, ``"citeseer"`` or ``"pubmed"``.
     """
     folder = FOLDERS[name]
     if not any(file.startswith(f"ind.{name}.") for file in SHA256):
-        # Before anything is copied or downloaded: it would only be refused later.
+        # Refused before anything is copied or downloaded.
         raise DataError(
             f"dataset {name}: published as pickles whose SHA-256 is not known to cognn, so they are not read; "
             f"take {' or '.join(other for other in FOLDERS if other != name)}"
         )
     root = raw_root(KIND, folder)
-    data = NormalizeFeatures()(opened(root, folder, lambda: _Published(str(root), folder, split="geom-gcn")[0]))
+    with raw_file_errors(root, folder):
+        data = NormalizeFeatures()(_Published(str(root), folder, split="geom-gcn")[0])
     return Dataset(
         name=name,
         task=Task("node", "multiclass", int(data.y.max()) + 1, "accuracy"),
         x=data.x.float(),
         y=data.y.long(),
         graphs=[Graph(data.edge_index, data.num_nodes)],
-        splits=mask_splits(data.train_mask, data.val_mask, data.test_mask),
+        splits=published_splits(name, data),
     )
 
 
-class _Published(WholeFiles, Planetoid):
+class _Published(AtomicDownload, Planetoid):
     kind = KIND
 
     def process(self) -> None:
         for file in self.raw_file_names:
             if not file.endswith("test.index"):
-                trusted(Path(self.raw_dir) / file, SHA256.get(file))
+                verify_sha256(Path(self.raw_dir) / file, SHA256.get(file))
         with warnings.catch_warnings():
-            # The pickles are from 2016: numpy and scipy have moved since, and say so.
+            # The pickles of 2016 make today's numpy and scipy warn.
             warnings.simplefilter("ignore")
             super().process()

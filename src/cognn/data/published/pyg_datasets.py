@@ -1,29 +1,30 @@
-"""Between PyG's dataset classes and ours."""
+"""PyG's dataset classes with atomic downloads and errors of one line."""
 
 import errno
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from torch import Tensor
-from torch_geometric.data import InMemoryDataset
+import torch
+from torch_geometric.data import Data, InMemoryDataset
 
 from cognn.data.dataset import Split
-from cognn.data.published.raw_files import fetching, no_place, one_line, public_name
+from cognn.data.published.raw_files import cache_errors, download_errors, one_line, public_name
+from cognn.data.splitting import mask_splits
 from cognn.errors import DataError
+from cognn.files.atomic import atomic_folder
 
-T = TypeVar("T")
-NO_PLACE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
+NOT_WRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-class WholeFiles(InMemoryDataset):
-    """Put before a PyG dataset class, makes its files appear whole or not at all.
+class AtomicDownload(InMemoryDataset):
+    """Mixin before a PyG dataset class: its files appear complete or not at all.
 
-    PyG writes what it downloads and prepares straight to its place, so a process that is killed, or two that start at
-    once, leave half a file for the next one to trip over.  Here both steps happen in a folder aside, which is then
-    renamed.
+    PyG downloads and processes in place, so a killed process, or two that start at once, leave partial files.  Here
+    both steps write to a temporary folder, which is then renamed.
     """
 
     kind: ClassVar[str]
@@ -33,24 +34,24 @@ class WholeFiles(InMemoryDataset):
 
     @property
     def raw_dir(self) -> str:
-        """Where raw files are, or are being put."""
+        """Folder of the raw files; temporary during the download."""
         return self._raw or super().raw_dir
 
     @property
     def processed_dir(self) -> str:
-        """Where PyG's own form of them is, or is being put."""
+        """Folder of PyG's processed files; temporary while they are made."""
         return self._processed or super().processed_dir
 
     def download(self) -> None:
-        """PyG's download; a failure becomes one line."""
+        """Download with PyG; a failure is a :class:`DataError`."""
         final = Path(self.raw_dir)
-        with fetching(self.kind, self.name), tempfile.TemporaryDirectory(dir=final.parent, prefix=".") as aside:
-            self._raw = aside
+        with download_errors(self.kind, self.name), tempfile.TemporaryDirectory(dir=final.parent, prefix=".") as folder:
+            self._raw = folder
             try:
                 super().download()
             finally:
                 self._raw = None
-            for path in Path(aside).iterdir():
+            for path in Path(folder).iterdir():
                 os.replace(path, final / path.name)
 
     def _process(self) -> None:
@@ -58,34 +59,30 @@ class WholeFiles(InMemoryDataset):
         if final.exists():
             super()._process()
             return
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=final.parent, prefix=".") as aside:
-            self._processed = os.path.join(aside, "processed")
+        with atomic_folder(final, exist_ok=True) as folder:  # another process may be faster, with the same content
+            self._processed = str(folder)
             try:
                 super()._process()
             finally:
-                made, self._processed = self._processed, None
-            try:
-                os.rename(made, final)
-            except OSError:
-                if not final.exists():  # otherwise another process was faster, with the same content
-                    raise
+                self._processed = None
 
 
-def opened(root: Path, name: str, make: Callable[[], T]) -> T:
-    """What ``make`` reads from ``root/name``; a damaged file there becomes one line that names the folder."""
+@contextmanager
+def raw_file_errors(root: Path, name: str) -> Iterator[None]:
+    """Turn any failure to read ``root/name`` inside into a :class:`DataError` that names the folder."""
     try:
-        return make()
+        yield
     except (DataError, MemoryError):
         raise
-    except Exception as error:  # a damaged archive, text or tensor file fails in a dozen ways
-        if isinstance(error, OSError) and error.errno in NO_PLACE:
-            raise no_place(root, error) from error
+    except Exception as error:  # a damaged archive, text or tensor file can raise almost anything
+        if isinstance(error, OSError) and error.errno in NOT_WRITABLE:
+            with cache_errors(root):
+                raise
         culprit = f"dataset {public_name(name)}: cannot read {root / name} ({one_line(error)})"
-        raise DataError(f"{culprit}; delete that folder to get it afresh") from error
+        raise DataError(f"{culprit}; delete that folder to get it again") from error
 
 
-def mask_splits(train: Tensor, val: Tensor, test: Tensor) -> list[Split]:
-    """One split for every column of three masks ``(N, splits)``."""
-    columns = zip(train.bool().unbind(1), val.bool().unbind(1), test.bool().unbind(1), strict=True)
-    return [Split(*(mask.nonzero().view(-1) for mask in masks)) for masks in columns]
+def published_splits(name: str, data: Data) -> list[Split]:
+    """One split for every column of the masks ``(N, splits)``."""
+    masks = {"train": data.train_mask, "val": data.val_mask, "test": data.test_mask}
+    return mask_splits(name, masks, data.num_nodes, torch.arange(data.num_nodes))

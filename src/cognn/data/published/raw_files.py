@@ -1,21 +1,21 @@
-"""Where the raw files of published datasets come from: the cache, a mirror folder, or the network."""
+"""Raw files of published datasets: the cache, the mirror folder, and errors of the download."""
 
 import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cognn.errors import DataError
+from cognn.files.atomic import atomic_path
 
 CACHE, MIRROR = "COGNN_CACHE", "COGNN_MIRROR"
 
 
 def cache_root() -> Path:
-    """The folder that datasets are kept in: ``COGNN_CACHE``, else the platform's place for caches."""
+    """The folder of the cache: ``COGNN_CACHE``, else the default of the platform."""
     if chosen := os.environ.get(CACHE):
         return Path(chosen).expanduser().absolute()
     if sys.platform == "win32":
@@ -37,56 +37,57 @@ def mirror_root() -> Path | None:
 
 
 def raw_root(kind: str, name: str) -> Path:
-    """The ``root`` to give to a PyG dataset class; whatever the mirror has of the dataset is copied there first.
+    """The ``root`` for a PyG dataset class; files that only the mirror has are copied there first.
 
-    Files of a dataset lie at ``<root>/<name>/...`` as PyG's classes expect, so ``raw_root("tu", "ENZYMES")`` holds
-    ``ENZYMES/raw/ENZYMES_A.txt``.  The mirror is laid out alike: ``$COGNN_MIRROR/<kind>/<name>/...``.
+    Files of a dataset are at ``<root>/<name>/...`` as PyG's classes expect, so ``raw_root("tu", "ENZYMES")`` holds
+    ``ENZYMES/raw/ENZYMES_A.txt``.  The mirror has the same layout: ``$COGNN_MIRROR/<kind>/<name>/...``.
 
     Args:
-        kind: Folder of the collection: ``"heterophilous"``, ``"planetoid"``, ``"tu"``, ``"lrgb"``.
-        name: Folder of the dataset in it, spelled as PyG does (``"Cora"``, ``"roman_empire"``).
+        kind: Folder of the collection: ``"heterophilous"``, ``"planetoid"``, ``"tu"`` or ``"lrgb"``.
+        name: Folder of the dataset in it, in PyG's spelling (``"Cora"``, ``"roman_empire"``).
     """
     root = cache_root() / kind
     mirror = mirror_root()
-    with _writable(root):
+    with cache_errors(root):
         (root / name).mkdir(parents=True, exist_ok=True)
         if mirror is not None:
             for source in _raw_files(mirror / kind / name):
                 target = root / source.relative_to(mirror / kind)
                 if not target.exists():
-                    _copy_whole(source, target)
+                    with atomic_path(target) as temporary:
+                        shutil.copyfile(source, temporary)
     return root
 
 
 def in_mirror(kind: str, name: str) -> bool:
-    """Whether the mirror has files of this dataset; False without a mirror."""
+    """Whether the mirror has raw files of this dataset; False without a mirror."""
     mirror = mirror_root()
     return mirror is not None and any(True for _ in _raw_files(mirror / kind / name))
 
 
 def in_cache(kind: str, name: str) -> bool:
-    """Whether files of this dataset were copied or downloaded before."""
+    """Whether the cache has raw files of this dataset."""
     return any(True for _ in _raw_files(cache_root() / kind / name))
 
 
 def public_name(name: str) -> str:
-    """What a dataset is called here, from its folder: ``IMDB-BINARY`` is ``imdb-binary``."""
+    """The name of a dataset in cognn, from its folder: ``IMDB-BINARY`` is ``imdb-binary``."""
     return name.lower().replace("_", "-")
 
 
 @contextmanager
-def fetching(kind: str, name: str) -> Iterator[None]:
-    """Turns a download that fails inside into one line that says what else can be done."""
+def download_errors(kind: str, name: str) -> Iterator[None]:
+    """Turn a failed download inside into a :class:`DataError` with the alternative."""
     try:
         yield
     except DataError:
         raise
     except Exception as error:  # urllib, aiohttp, fsspec and ssl each have errors of their own
-        raise missing(kind, name, f"the download failed ({one_line(error)})") from error
+        raise unavailable(kind, name, f"the download failed ({one_line(error)})") from error
 
 
-def missing(kind: str, name: str, reason: str) -> DataError:
-    """The error of a dataset whose raw files are nowhere: what kept them from being downloaded, and the way round."""
+def unavailable(kind: str, name: str, reason: str) -> DataError:
+    """The error of a dataset that is not in the cache and cannot be downloaded for ``reason``."""
     wanted = f"{kind}/{name}/"
     hint = f"set {MIRROR} to a folder that has its raw files in {wanted}"
     if (mirror := mirror_root()) is not None:
@@ -95,20 +96,19 @@ def missing(kind: str, name: str, reason: str) -> DataError:
 
 
 def one_line(error: BaseException) -> str:
-    """The kind of an error and the first line of what it says."""
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    """The type of an error and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def trusted(path: Path, sha256: str | None) -> Path:
-    """The path itself, if the file's content is the known one.
+def verify_sha256(path: Path, sha256: str | None) -> None:
+    """Refuse a file of unknown content.
 
-    For published files that are pickles: reading one runs whatever it says, so only the bytes that were looked at
-    before are read.
+    For published pickles: loading one can run any code, so only files that were inspected before are loaded.
 
     Args:
         path: The file.
-        sha256: Hash of the file as published, in hexadecimal; None if nobody vouched for one.
+        sha256: Hash of the inspected file, in hexadecimal; None if there is none.
     """
     if sha256 is None:
         raise DataError(f"{path}: a pickle whose published SHA-256 is not known to cognn, so it is not read")
@@ -116,41 +116,23 @@ def trusted(path: Path, sha256: str | None) -> Path:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
         raise DataError(
-            f"{path}: SHA-256 is {found[:16]}..., not {sha256[:16]}... as published; delete the file to get it afresh"
+            f"{path}: SHA-256 is {found[:16]}..., not {sha256[:16]}... as published; delete the file to get it again"
         )
-    return path
 
 
 def _raw_files(folder: Path) -> Iterator[Path]:
-    """Everything but hidden files, which are unfinished, and what PyG made of the raw ones, which are pickles."""
+    """All files except hidden ones, which are incomplete, and PyG's processed files, which are pickles."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if path.is_file() and "processed" not in parts and not any(part.startswith(".") for part in parts):
             yield path
 
 
-def _copy_whole(source: Path, target: Path) -> None:
-    """A copy that is there whole or not at all, whenever the process dies."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out, source.open("rb") as file:
-            shutil.copyfileobj(file, out)
-        os.replace(part, target)
-    except BaseException:
-        os.unlink(part)
-        raise
-
-
 @contextmanager
-def _writable(root: Path) -> Iterator[None]:
+def cache_errors(root: Path) -> Iterator[None]:
+    """Turn an OSError inside into the :class:`DataError` of a cache that cannot be written."""
     try:
         yield
     except OSError as error:
-        raise no_place(root, error) from error
-
-
-def no_place(root: Path, error: OSError) -> DataError:
-    """The error of a cache that cannot be written to."""
-    reason = error.strerror or str(error)
-    return DataError(f"{root}: cannot keep datasets here ({reason}); set {CACHE} to a folder with room")
+        reason = error.strerror or str(error)
+        raise DataError(f"{root}: cannot cache datasets here ({reason}); set {CACHE} to a folder with room") from error

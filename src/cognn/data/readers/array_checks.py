@@ -1,4 +1,4 @@
-"""Graphs as bare arrays: what they have to satisfy before they are trusted."""
+"""Graphs as NumPy arrays, and the checks of their shapes, types and ranges."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +11,12 @@ from torch import Tensor
 from cognn.errors import DataError
 
 PARTS = ("train", "val", "test")
-MOST_CATEGORIES = 1000
+MAX_CATEGORIES = 1000
 
 
 @dataclass
 class Arrays:
-    """One graph or several, as they came."""
+    """One graph or several, unchecked."""
 
     name: str
     x: NDArray[Any] | None
@@ -24,15 +24,15 @@ class Arrays:
     y: NDArray[Any] | None = None
     edge_attr: NDArray[Any] | None = None
     batch: NDArray[Any] | None = None
-    """The graph of every node, which makes the graphs the items."""
+    """The graph of every node; if given, the items are graphs."""
     masks: dict[str, NDArray[Any]] = field(default_factory=dict)
     num_nodes: int | None = None
-    """For graphs without features."""
+    """Number of nodes of a graph without features."""
 
 
 @dataclass
 class Checked:
-    """The same, sound."""
+    """The same, checked."""
 
     name: str
     x: Tensor
@@ -46,11 +46,11 @@ class Checked:
 
 
 def check_arrays(arrays: Arrays) -> Checked:
-    """Shapes, types and ranges, each with an error that names the array."""
+    """Check shapes, types and ranges; errors name the array."""
     name, batch = arrays.name, None
     x = _features(arrays)
     if arrays.batch is not None:
-        batch = _whole(name, "batch", arrays.batch, x.size(0), "graphs")
+        batch = _integers(name, "batch", arrays.batch, x.size(0), "graphs")
         if batch.shape != (x.size(0),):
             raise DataError(f"{name}: 'batch' has shape {tuple(batch.shape)}, there are {x.size(0)} nodes")
         empty = torch.bincount(batch) == 0
@@ -97,8 +97,8 @@ def _finite(name: str, key: str, values: NDArray[Any]) -> Tensor:
     return torch.from_numpy(out)
 
 
-def _whole(name: str, key: str, values: NDArray[Any], bound: int, what: str) -> Tensor:
-    """Integers from 0 to below ``bound``."""
+def _integers(name: str, key: str, values: NDArray[Any], bound: int, what: str) -> Tensor:
+    """Integers from 0 to ``bound - 1``."""
     if values.size == 0:
         return torch.zeros(values.shape, dtype=torch.long)
     if values.dtype.kind not in "iu":
@@ -112,7 +112,7 @@ def _whole(name: str, key: str, values: NDArray[Any], bound: int, what: str) -> 
 def _edges(name: str, values: NDArray[Any], num_nodes: int, batch: Tensor | None) -> Tensor:
     if values.ndim != 2 or values.shape[0] != 2:
         raise DataError(f"{name}: the edges have shape {values.shape}; expected 'edge_index' (2, E) or 'edges' (E, 2)")
-    edge_index = _whole(name, "edge_index", values, num_nodes, "nodes")
+    edge_index = _integers(name, "edge_index", values, num_nodes, "nodes")
     if batch is not None:
         across = (batch[edge_index[0]] != batch[edge_index[1]]).nonzero()
         if len(across):
@@ -130,7 +130,7 @@ def _edge_features(
         raise DataError(f"{name}: 'edge_attr' has shape {values.shape}, there are {num_edges} edges")
     if values.dtype.kind in "bf":
         return _finite(name, "edge_attr", values), None
-    out = _whole(name, "edge_attr", values, MOST_CATEGORIES, "categories (amounts are floats)")
+    out = _integers(name, "edge_attr", values, MAX_CATEGORIES, "categories (amounts are floats)")
     return out, tuple(int(top) + 1 for top in out.amax(0)) if num_edges else (1,) * out.size(1)
 
 

@@ -1,4 +1,4 @@
-"""Graphs as bare arrays: .npz files, and what the PyG reader makes of its objects."""
+"""Datasets from NumPy arrays: ``.npz`` files, and the arrays of the PyG reader."""
 
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
-from cognn.data.dataset import Dataset, Level, Split
+from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.array_checks import PARTS, Arrays, Checked, check_arrays
 from cognn.data.readers.npz_archive import members_of, read_npz
-from cognn.data.splitting import known_items, mask_splits, random_splits
+from cognn.data.splitting import mask_splits, random_splits
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, missing_targets, read_targets
@@ -24,32 +24,32 @@ KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_mask
 
 
 def load_npz(config: DataConfig) -> Dataset:
-    """The dataset in an ``.npz``, as ``numpy.savez`` writes it; pickled objects are refused.
+    """Load the dataset in an ``.npz`` of ``numpy.savez``; pickled objects are refused.
 
     ====================  ==============================================================================================
-    key                   what it holds
+    key                   content
     ====================  ==============================================================================================
-    ``x``                 features ``(N, F)``, used as they are
+    ``x``                 features ``(N, F)``, not scaled
     ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
-    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs where there is a ``batch``; nan or class -1 is none
+    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
     ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
     ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
     ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
     ====================  ==============================================================================================
 
-    ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are understood too.
+    ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are accepted too.
     """
     arrays = read_arrays(config.dataset)
     if config.directed is None:
         raise DataError(
-            f"{config.dataset}: do its edges have a direction? Say --directed, or --undirected to take every edge"
-            " both ways"
+            f"{config.dataset}: are its edges directed? Give --directed, or --undirected to use every edge in"
+            " both directions"
         )
     return from_arrays(arrays, config.directed, config.task, config.metric, config.random_splits, config.data_seed)
 
 
 def npz_with_schema(schema: Schema, path: str) -> Dataset:
-    """A new graph for a model that was trained on arrays."""
+    """Load a new graph for a model that was trained on arrays."""
     if schema.source != "arrays" or Path(path).suffix.lower() != ".npz":
         wanted = "an .npz or arrays" if schema.source == "arrays" else "tables or GraphML"
         raise DataError(f"{path}: the model was trained on {wanted}; give it the same kind of file")
@@ -67,7 +67,7 @@ def npz_with_schema(schema: Schema, path: str) -> Dataset:
 def from_arrays(
     arrays: Arrays, directed: bool, task: str = "", metric: str = "", random: int = 1, seed: int = 0
 ) -> Dataset:
-    """A dataset of arrays; see :func:`load_npz`."""
+    """Make a dataset of arrays; see :func:`load_npz`."""
     checked = check_arrays(arrays)
     targets = array_targets(checked, task, metric)
     items = known_items(targets.y)
@@ -83,7 +83,7 @@ def from_arrays(
 
 
 def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets:
-    """The targets among the arrays; whole numbers are class codes unless the task says otherwise."""
+    """Read the targets; integers are class codes unless the task is regression."""
     if checked.y is None:
         raise DataError(f"{checked.name}: holds no 'y'; training needs targets")
     level: Level = "node" if checked.batch is None else "graph"
@@ -94,7 +94,7 @@ def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets
 
 
 def read_arrays(path: str) -> Arrays:
-    """What an archive holds of the keys that :func:`load_npz` documents."""
+    """Read the arrays of an archive under the keys of :func:`load_npz`."""
     found = read_npz(path, KEYS)
     edges = found.pop("edges", None)
     if (edges is None) == ("edge_index" not in found):
@@ -107,7 +107,7 @@ def read_arrays(path: str) -> Arrays:
 
 
 def _cells(column: NDArray[Any], task: str) -> pl.Series:
-    """A column of targets; negative codes of classes are missing ones, amounts may well be negative."""
+    """A column of targets; a negative class code is missing, an amount may be negative."""
     if column.dtype.kind == "U":
         return pl.Series(column.tolist(), dtype=pl.String)
     if column.dtype.kind == "b":
@@ -118,14 +118,14 @@ def _cells(column: NDArray[Any], task: str) -> pl.Series:
 
 def _same_shape(path: str, checked: Checked, schema: Schema) -> None:
     if checked.x.size(1) != schema.num_features:
-        raise DataError(f"{path}: 'x' has {checked.x.size(1)} features, the model learned from {schema.num_features}")
+        raise DataError(f"{path}: 'x' has {checked.x.size(1)} features, the model was trained on {schema.num_features}")
     width = None if checked.edge_attr is None else checked.edge_attr.size(1)
     known = schema.edge_dim or (len(schema.edge_categories) if schema.edge_categories else None)
     whole = checked.edge_categories is not None
     if width != known or whole != (schema.edge_categories is not None):
         kind = "categories" if schema.edge_categories else "amounts"
         raise DataError(
-            f"{path}: 'edge_attr' has {width or 'no'} columns, the model learned from {known or 'no'} {kind}"
+            f"{path}: 'edge_attr' has {width or 'no'} columns, the model was trained on {known or 'no'} {kind}"
         )
     for new, old in zip(checked.edge_categories or (), schema.edge_categories or (), strict=True):
         if new > old:

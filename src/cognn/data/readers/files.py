@@ -1,4 +1,4 @@
-"""Your own files as a dataset, and a new graph for a model that was trained on such files."""
+"""The user's own files as a dataset, and new graphs for a model that was trained on such files."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,25 +8,24 @@ from torch import Tensor
 from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
 from cognn.data.catalogue import NAMES
-from cognn.data.dataset import Dataset, Level, Split
+from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.arrays import load_npz, npz_with_schema
-from cognn.data.readers.layout import Roles, Tables, find_roles, is_folder, known_roles, open_tables
-from cognn.data.readers.pyg_data import from_pyg
-from cognn.data.readers.resolve_ids import Links, link, refuse_unknown
-from cognn.data.splitting import column_splits, known_items, random_splits
-from cognn.data.store.store import is_store, open_store
+from cognn.data.readers.graphml import read_graphml
+from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
+from cognn.data.splitting import column_splits, random_splits
 from cognn.data.tables.features import edge_categories, edge_features, fit_columns, node_features, require_columns
+from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
+from cognn.data.tables.table import CSV, PARQUET, open_table
 from cognn.data.tables.targets import Targets, missing_targets, read_targets
 from cognn.errors import DataError
-from cognn.files.safe_read import listing
+from cognn.files.safe_read import quote_names
 
-__all__ = ["from_pyg", "is_own", "load_files", "load_with_schema"]
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz", ".graphml")
+SUFFIXES = (*CSV, *PARQUET, ".npz", ".graphml")
 
 
 class _Parts(NamedTuple):
-    """A graph that needs its tables no more, so that their memory is free while it is sorted."""
+    """A graph without its tables, whose memory is freed before the edges are sorted."""
 
     x: Tensor
     edge_attr: Tensor | None
@@ -39,31 +38,29 @@ class _Parts(NamedTuple):
     splits: list[Split]
 
 
-def is_own(name: str) -> bool:
-    """Whether this names a user's files, not a known dataset; a folder does too unless it is called like one."""
+def is_path(name: str) -> bool:
+    """Whether this names files, not a known dataset; a known name wins over a folder of that name."""
     if Path(name).suffix.lower() in SUFFIXES or "/" in name or "\\" in name:
         return True
     return name not in NAMES and is_folder(name)
 
 
 def load_files(config: DataConfig) -> Dataset:
-    """The dataset in a folder, an .npz, a .graphml, a store, or a node table with its edge table.
+    """Load the dataset in a folder, an .npz, a .graphml, or a node table with its edge table.
 
-    - **Tables** (CSV with a header, or Parquet): a row per node with an id and features, a row per edge with the ids of
-      its ends and maybe features.  Words become categories (one-hot), numbers are standardised, columns of 0 and 1 stay
-      as they are; a table without features gets a constant one.  An empty target is an unlabelled node.  A folder
-      holds ``nodes.csv``, ``edges.csv`` and maybe ``graphs.csv`` (or ``.parquet``).
-    - **Graph tasks**: the node table names each node's graph, and the target is in a graph table, or in the node table
-      and the same for all nodes of a graph.  Node ids may start again in each graph if the edge table names it too.
+    - **Tables** (CSV with a header, or Parquet): one row per node with an id and features, one row per edge with the
+      ids of its ends and optional features.  Words become one-hot categories, numbers are standardised, columns of 0
+      and 1 are unchanged; without feature columns every node gets a constant 1.  A node with an empty target is
+      unlabelled.  A folder holds ``nodes.csv``, ``edges.csv`` and optionally ``graphs.csv`` (or ``.parquet``).
+    - **Graph tasks**: the node table names each node's graph.  The target is in the graph table, or in the node table,
+      equal for all nodes of a graph.  If the edge table names the graph too, node ids need be unique only within it.
     - **Splits**: columns of train, val and test, else drawn 60/20/20 from the labelled items.
 
     Args:
-        config: Where the files are and which columns mean what; see the fields of the class.
+        config: The files and the roles of their columns.
     """
     if Path(config.dataset).suffix.lower() == ".npz":
         return load_npz(config)
-    if is_store(config.dataset):
-        return open_store(config.dataset).dataset()
     return _dataset(config.dataset, _read(config))
 
 
@@ -72,28 +69,30 @@ def _read(config: DataConfig) -> _Parts:
     roles = find_roles(tables, config)
     if not roles.targets:
         table = tables.graphs or tables.nodes
-        raise DataError(f"{table.name}: which column is to be predicted? Say --target; it has {listing(table.columns)}")
-    directed = said(config, tables)
-    links = link(tables, roles)
-    refuse_unknown(tables, roles, links)
-    targets = targets_of(links, roles, config)
-    schema = make_schema(tables, roles, config, directed, targets)
+        raise DataError(
+            f"{table.name}: which column is the target? Name it with --target; it has {quote_names(table.columns)}"
+        )
+    directed = edges_directed(config, tables)
+    resolved = resolve_ids(tables, roles)
+    refuse_unknown(tables, roles, resolved)
+    targets = targets_of(resolved, roles, config)
+    schema = fit_schema(tables, roles, config, directed, targets)
     items = known_items(targets.y)
     if roles.splits:
-        splits = column_splits(links.items, roles.splits, items)
+        splits = column_splits(resolved.items, roles.splits, items)
     else:
         splits = random_splits(items, config.random_splits, config.data_seed)
-    return _parts(tables, schema, links, targets, splits)
+    return _parts(tables, schema, resolved, targets, splits)
 
 
 def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "") -> Dataset:
-    """A new graph for a trained model; its targets are not read and may be absent, and there are no splits.
+    """Load a new graph for a trained model, without targets and splits.
 
     Args:
-        schema: What the model remembers of its training files (``dataset.schema``).
+        schema: ``dataset.schema`` of the training files.
         path: A folder, an .npz, a .graphml, or a node table.
-        edges: The edge table that goes with a node table.
-        graphs: For graph tasks, a table that lists the graphs in the order wanted; by default as the nodes name them.
+        edges: The edge table of a node table.
+        graphs: For graph tasks, a table that lists the graphs in the order wanted; by default that of the node table.
     """
     if Path(path).suffix.lower() == ".npz" or schema.source == "arrays":
         return npz_with_schema(schema, path)
@@ -104,35 +103,73 @@ def _read_with_schema(schema: Schema, path: str, edges: str, graphs: str) -> _Pa
     tables = open_tables(path, edges, graphs)
     if tables.directed not in (None, schema.directed):
         here, there = ("directed", "undirected")[:: 1 if tables.directed else -1]
-        raise DataError(f"{path}: its edges are {here}, those that the model learned from are {there}")
+        raise DataError(f"{path}: its edges are {here}, but the model was trained on {there} ones")
     roles = known_roles(tables, schema)
     require_columns(tables.nodes, schema.nodes)
     require_columns(tables.edges, schema.edges)
-    links = link(tables, roles)
-    refuse_unknown(tables, roles, links)
-    y = missing_targets(schema.task, links.items.num_rows)
-    return _parts(tables, schema, links, Targets(y, schema.task, schema.class_names or []), [])
+    resolved = resolve_ids(tables, roles)
+    refuse_unknown(tables, roles, resolved)
+    y = missing_targets(schema.task, resolved.items.num_rows)
+    return _parts(tables, schema, resolved, Targets(y, schema.task, schema.class_names or []), [])
 
 
-def said(config: DataConfig, tables: Tables) -> bool:
-    """Whether edges have a direction: what the user says, else what the file says."""
+def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
+    """Open the tables of a folder, of a GraphML file, or of a node table with its edge and graph tables."""
+    folder = Path(path).expanduser()
+    if folder.suffix.lower() == ".graphml":
+        return read_graphml(path)
+    if is_folder(path):
+        nodes, edges, graphs = (
+            given or table_in(folder, stem) for given, stem in (("", "nodes"), (edges, "edges"), (graphs, "graphs"))
+        )
+        if not nodes:
+            raise DataError(f"{path}: expected nodes.csv or nodes.parquet in this folder, and edges beside it")
+    else:
+        nodes = path
+    node_table = open_table(nodes)
+    if not edges:
+        raise DataError(f"{path}: a node table needs its edge table; give it with --edges")
+    tables = Tables(node_table.collect(), open_table(edges), open_table(graphs).collect() if graphs else None)
+    if not tables.nodes.num_rows:
+        raise DataError(f"{tables.nodes.name}: has no rows; a graph needs at least one node")
+    return tables
+
+
+def is_folder(path: str) -> bool:
+    """Whether the path is an existing folder; text that cannot be a path is not."""
+    try:
+        return Path(path).expanduser().is_dir()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def table_in(folder: Path, stem: str) -> str:
+    """Path of the table with that stem and any known suffix; empty if there is none."""
+    found = [folder / (stem + suffix) for suffix in PARQUET + CSV if (folder / (stem + suffix)).is_file()]
+    if len(found) > 1:
+        raise DataError(f"{folder}: holds both {found[0].name} and {found[1].name}; keep one of them")
+    return str(found[0]) if found else ""
+
+
+def edges_directed(config: DataConfig, tables: Tables) -> bool:
+    """Whether edges have a direction, by the option, else by the file; never guessed."""
     directed = config.directed if config.directed is not None else tables.directed
     if directed is None:
         raise DataError(
-            f"{tables.edges.name}: do its edges have a direction? Say --directed, or --undirected to take every"
-            " edge both ways"
+            f"{tables.edges.name}: are its edges directed? Give --directed, or --undirected to use every edge in"
+            " both directions"
         )
     return directed
 
 
-def targets_of(links: Links, roles: Roles, config: DataConfig) -> Targets:
-    """Targets of all items."""
+def targets_of(resolved: ResolvedIds, roles: Roles, config: DataConfig) -> Targets:
+    """Read the targets of all items."""
     level: Level = "graph" if roles.graph else "node"
-    return read_targets(links.items, roles.targets, level, config.task, config.metric)
+    return read_targets(resolved.items, roles.targets, level, config.task, config.metric)
 
 
-def make_schema(tables: Tables, roles: Roles, config: DataConfig, directed: bool, targets: Targets) -> Schema:
-    """What a model has to remember of these files."""
+def fit_schema(tables: Tables, roles: Roles, config: DataConfig, directed: bool, targets: Targets) -> Schema:
+    """Fit the schema of these files."""
     nodes = fit_columns(tables.nodes, roles.node_features(tables.nodes), config)
     edges = fit_columns(tables.edges, roles.edge_features(tables.edges), config)
     categories = edge_categories(edges)
@@ -154,11 +191,11 @@ def make_schema(tables: Tables, roles: Roles, config: DataConfig, directed: bool
     )
 
 
-def _parts(tables: Tables, schema: Schema, links: Links, targets: Targets, splits: list[Split]) -> _Parts:
+def _parts(tables: Tables, schema: Schema, resolved: ResolvedIds, targets: Targets, splits: list[Split]) -> _Parts:
     x = node_features(tables.nodes, schema.nodes)
     attr = edge_features(tables.edges, schema.edges)
-    ends, node_graph, num_graphs = links.edge_index, links.node_graph, links.num_graphs
-    return _Parts(x, attr, ends, node_graph, num_graphs, links.item_ids, schema, targets, splits)
+    ends, node_graph, num_graphs = resolved.edge_index, resolved.node_graph, resolved.num_graphs
+    return _Parts(x, attr, ends, node_graph, num_graphs, resolved.item_ids, schema, targets, splits)
 
 
 def _dataset(path: str, parts: _Parts) -> Dataset:

@@ -1,4 +1,4 @@
-"""GraphML through NetworkX, after a look at what XML can hide."""
+"""GraphML through NetworkX, after a check for malicious XML."""
 
 import warnings
 from collections.abc import Iterable
@@ -6,27 +6,28 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-import networkx as nx
 import polars as pl
 
-from cognn.data.readers.layout import Tables
+from cognn.data.tables.roles import Tables
 from cognn.data.tables.table import Table
 from cognn.errors import DataError
-from cognn.files.safe_read import existing, reading
+from cognn.files.safe_read import data_errors, existing_file
 
-DEEPEST = 50
+MAX_DEPTH = 50
 
 
 def read_graphml(path: str) -> Tables:
-    """Node and edge tables of a GraphML file, which also says whether it is directed.
+    """Read the node and edge tables of a GraphML file, and whether it is directed.
 
     Node ids are in the column ``id``, the ends of edges in ``source`` and ``target``; data keys are the other columns.
     """
-    file = existing(path)
-    with reading(path, "is it GraphML?"):
-        _refuse_tricks(path, file)
+    import networkx as nx  # 0.13 s, which only GraphML needs
+
+    file = existing_file(path)
+    with data_errors(path, "is it GraphML?"):
+        _check_xml(path, file)
         with warnings.catch_warnings(), file.open("rb") as stream:
-            warnings.simplefilter("ignore")  # of tags that NetworkX skips
+            warnings.simplefilter("ignore")  # about tags that NetworkX skips
             graph = nx.read_graphml(stream, node_type=str, force_multigraph=True)
         return from_networkx(graph, path)
 
@@ -65,8 +66,8 @@ def _texts(values: Iterable[Any]) -> list[str | None]:
     return [None if value is None else str(value).strip() or None for value in values]
 
 
-def _refuse_tricks(name: str, file: Path) -> None:
-    """Document types and entities can make a small file huge or point to other files; GraphML needs neither."""
+def _check_xml(name: str, file: Path) -> None:
+    """Refuse document types and entities, which can expand a small file or read others; GraphML needs neither."""
     parser, depth = expat.ParserCreate(), 0
 
     def doctype(*_: Any) -> None:
@@ -75,8 +76,8 @@ def _refuse_tricks(name: str, file: Path) -> None:
     def start(*_: Any) -> None:
         nonlocal depth
         depth += 1
-        if depth > DEEPEST:
-            raise DataError(f"{name}: elements are nested over {DEEPEST} deep; is it GraphML?")
+        if depth > MAX_DEPTH:
+            raise DataError(f"{name}: elements are nested over {MAX_DEPTH} deep; is it GraphML?")
 
     def end(*_: Any) -> None:
         nonlocal depth

@@ -1,4 +1,4 @@
-"""Graphs that are in memory already: PyG's ``Data``."""
+"""PyG's ``Data`` objects as a dataset."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,22 +24,23 @@ def from_pyg(
     seed: int = 0,
     name: str = "data",
 ) -> Dataset:
-    """A dataset of PyG objects: a ``Data``, a ``Batch``, a list of ``Data``, or one of PyG's own datasets.
+    """Make a dataset of a ``Data``, a ``Batch``, a list of ``Data``, or one of PyG's datasets.
 
-    Targets ``y`` with a row per node make a task on nodes, and several such graphs stand side by side as one; a single
-    row per graph makes a task on graphs.  Edges are taken as they stand, and ``edge_weight`` is refused, for it would
-    not be used.  Whole numbers in ``edge_attr`` are categories; in ``x`` they are refused, but for 0 and 1, as they may
-    be categories or amounts.  Integer targets are class codes unless ``task`` says otherwise, nan or a class of -1 is
-    unlabelled, and ``train_mask``, ``val_mask``, ``test_mask`` ``(N,)`` or ``(N, splits)`` are used if they are there.
+    If ``y`` has one row per node it is a node task, and several graphs are joined into one; if it has one row per graph
+    it is a graph task.  Integer targets are class codes unless ``task`` is regression; nan and class -1 are unlabelled.
+    The masks ``train_mask``, ``val_mask``, ``test_mask`` of shape ``(N,)`` or ``(N, splits)`` are used if present.
+
+    Edges are used as given; ``edge_weight`` is refused because it would be ignored.  Integers in ``edge_attr`` are
+    categories.  Integers in ``x`` other than 0 and 1 are refused, as they may be categories or amounts.
 
     Args:
         data: The graph or graphs.
-        task: ``"binary" "multiclass" "multilabel" "regression"``; by default what the targets say.
-        metric: ``"accuracy" "roc_auc" "average_precision" "mae"``; by default the usual one of the task.
+        task: ``"binary" "multiclass" "multilabel" "regression"``; by default inferred from the targets.
+        metric: ``"accuracy" "roc_auc" "average_precision" "mae"``; by default that of the task.
         splits: Splits to use instead of masks.
-        random_splits: How many splits to draw where there are neither.
-        seed: Seed of those.
-        name: What to call it.
+        random_splits: Number of splits to draw if there are neither.
+        seed: Seed of the random splits.
+        name: Name of the dataset.
     """
     one = isinstance(data, Data) and not isinstance(data, Batch)
     graphs = [data] if one else _listed(data, name)
@@ -54,7 +55,7 @@ def from_pyg(
 def _listed(data: Any, name: str) -> list[Data]:
     try:
         graphs = data.to_data_list() if isinstance(data, Batch) else list(data)
-    except (TypeError, NotImplementedError):  # nothing that has members
+    except (TypeError, NotImplementedError):  # not iterable
         graphs = [data]
     wrong = [type(graph).__name__ for graph in graphs if not isinstance(graph, Data)]
     if wrong or not graphs:
@@ -64,12 +65,12 @@ def _listed(data: Any, name: str) -> list[Data]:
 
 
 def _labels_nodes(graph: Data) -> bool:
-    """Whether the target has a row per node, in PyG's convention; of a single node it does not matter."""
+    """Whether the target has one row per node, as in PyG."""
     return isinstance(graph.y, Tensor) and graph.y.dim() > 0 and graph.y.size(0) == graph.num_nodes
 
 
 def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> Arrays:
-    """All graphs side by side, the nodes of each after those of the one before."""
+    """The arrays of all graphs, concatenated."""
     counts = [int(graph.num_nodes or 0) for graph in graphs]
     starts = np.cumsum(counts) - counts
     edges = []
@@ -83,15 +84,14 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
             )
         edge_index = _edges(own, graph)
         wrong = edge_index[(edge_index < 0) | (edge_index >= count)]
-        if wrong.size:  # else it would reach into the next graph
+        if wrong.size:  # it would point into the next graph
             raise DataError(f"{own}: an edge names node {wrong[0]}, it has {count} nodes, counted from 0")
         edges.append(edge_index.astype(np.int64) + start)
     masks = {part: _cat(graphs, names, f"{part}_mask") for part in PARTS} if per_node else {}
     x = _cat(graphs, names, "x")
     if x is not None and x.dtype.kind in "iu" and x.size and (x.min() < 0 or x.max() > 1):
         raise DataError(
-            f"{name}: x holds whole numbers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories"
-            " one-hot"
+            f"{name}: x holds integers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories one-hot"
         )
     return Arrays(
         name,
@@ -106,7 +106,7 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
 
 
 def _one_row(graph: Data) -> Data:
-    """The target of a graph is one row, however its shape says so."""
+    """The target of a graph as one row, whatever its shape."""
     y = graph.y
     if y is None or not isinstance(y, Tensor | int | float):
         return Data(y=y)

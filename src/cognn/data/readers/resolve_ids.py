@@ -1,4 +1,4 @@
-"""Which nodes the edges join, and which graph each node belongs to."""
+"""From the ids in the tables to positions: the ends of the edges, and the graph of each node."""
 
 from typing import NamedTuple
 
@@ -8,27 +8,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cognn.data.readers.layout import Roles, Tables
 from cognn.data.tables.ids import Ids
+from cognn.data.tables.roles import Roles, Tables
 from cognn.data.tables.table import Table
 from cognn.errors import DataError
 from cognn.files.safe_read import shorten
 
 
-class Links(NamedTuple):
-    """Tables in positions instead of ids."""
+class ResolvedIds(NamedTuple):
+    """The structure of the tables, with positions instead of ids."""
 
     items: Table
-    """A row per item: the nodes, or the graphs."""
+    """A row per item: node or graph."""
     item_ids: list[str] | None
     edge_index: Tensor
-    """``(2, E)``, -1 where an id is unknown."""
+    """``(2, E)``; -1 is an unknown id."""
     node_graph: Tensor | None
     num_graphs: int
 
 
-def link(tables: Tables, roles: Roles) -> Links:
-    """Look up all ids."""
+def resolve_ids(tables: Tables, roles: Roles) -> ResolvedIds:
+    """Look up the ids of the edge table and of the graphs."""
     nodes, edges = tables.nodes, tables.edges
     items, node_graph, item_ids, num_graphs = nodes, None, None, 1
     node_group = edge_group = None
@@ -37,7 +37,7 @@ def link(tables: Tables, roles: Roles) -> Links:
         graphs = Ids(items, _graph_id(items, roles))
         node_graph = _graph_of_nodes(nodes, items, graphs, roles)
         item_ids, num_graphs = graphs.names(), len(graphs)
-        if roles.graph in edges.columns:  # then ids may start again in every graph
+        if roles.graph in edges.columns:  # then node ids are unique only within their graph
             node_group, edge_group = node_graph, graphs.find(edges, roles.graph)
     ids = Ids(nodes, roles.id, node_group)
     if not roles.graph:
@@ -45,7 +45,7 @@ def link(tables: Tables, roles: Roles) -> Links:
     edge_index = np.empty((2, edges.num_rows), dtype=np.int64)
     for row, column in enumerate((roles.edge_source, roles.edge_target)):
         edge_index[row] = ids.find(edges, column, edge_group)
-    return Links(
+    return ResolvedIds(
         items,
         item_ids,
         torch.from_numpy(edge_index),
@@ -54,13 +54,13 @@ def link(tables: Tables, roles: Roles) -> Links:
     )
 
 
-def refuse_unknown(tables: Tables, roles: Roles, links: Links) -> None:
-    """Ids of the edge table that no node has, and edges from one graph to another, are errors."""
-    problem = next(iter(unknown_ids(tables, roles, links)), None)
+def refuse_unknown(tables: Tables, roles: Roles, resolved: ResolvedIds) -> None:
+    """Refuse edges with unknown ids, and edges between two graphs."""
+    problem = next(iter(unknown_ids(tables, roles, resolved)), None)
     if problem:
         raise DataError(problem)
-    if links.node_graph is not None:
-        source, target = links.node_graph.numpy()[links.edge_index.numpy()]
+    if resolved.node_graph is not None:
+        source, target = resolved.node_graph.numpy()[resolved.edge_index.numpy()]
         across = np.flatnonzero(source != target)
         if len(across):
             raise DataError(
@@ -69,10 +69,10 @@ def refuse_unknown(tables: Tables, roles: Roles, links: Links) -> None:
             )
 
 
-def unknown_ids(tables: Tables, roles: Roles, links: Links) -> list[str]:
-    """A line for each end of the edges that has unknown ids, with the first rows."""
+def unknown_ids(tables: Tables, roles: Roles, resolved: ResolvedIds) -> list[str]:
+    """One line for each column of the edge table with unknown ids, with the first rows."""
     lines = []
-    for column, ends in zip((roles.edge_source, roles.edge_target), links.edge_index, strict=True):
+    for column, ends in zip((roles.edge_source, roles.edge_target), resolved.edge_index, strict=True):
         rows = np.flatnonzero(ends.numpy() < 0)
         if len(rows):
             cell = tables.edges.column(column)[int(rows[0])]
@@ -88,7 +88,7 @@ def _rows(rows: NDArray[np.int64], most: int = 5) -> str:
 
 
 def _graph_id(items: Table, roles: Roles) -> str:
-    """The id column of the graph table, which may be called just id."""
+    """The id column of the graph table, which may be named ``id``."""
     for name in (roles.graph, "id"):
         if name in items.columns:
             return name
@@ -111,7 +111,7 @@ def _graph_of_nodes(nodes: Table, items: Table, graphs: Ids, roles: Roles) -> ND
 
 
 def _collapse(nodes: Table, roles: Roles) -> Table:
-    """A graph table from the node table, whose targets and splits are the same for all nodes of a graph."""
+    """The graph table implied by a node table; targets and splits must be the same for all nodes of a graph."""
     graph = nodes.column(roles.graph)
     if graph.null_count():
         raise DataError(f"{nodes.at(roles.graph, graph.is_null().arg_max() or 0)}: no graph id; every node needs one")

@@ -1,7 +1,9 @@
-"""From tables, arrays or a dataset to a :class:`~cognn.data.store.store.Store`, in bounded memory."""
+"""Builds a :class:`~cognn.data.store.store.Store` from tables, arrays or a dataset, in bounded memory."""
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,42 +14,43 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cognn.config.options import DataConfig, refuse_useless
-from cognn.data.dataset import Dataset, Split
-from cognn.data.readers.files import make_schema, said
-from cognn.data.readers.layout import Roles, Tables, find_roles, is_folder, known_roles, table_in
-from cognn.data.readers.resolve_ids import Links, refuse_unknown
-from cognn.data.splitting import column_splits, known_items, random_splits
-from cognn.data.store.disk_sort import ExternalSort
+from cognn.config.options import DataConfig, refuse_unused
+from cognn.data.dataset import Dataset, Split, known_items
+from cognn.data.readers.files import edges_directed, fit_schema, is_folder, table_in
+from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown
+from cognn.data.splitting import column_splits, random_splits
+from cognn.data.store.disk_sort import DiskSort
 from cognn.data.store.store import SPLIT_CODES, Store, open_store, write_header
 from cognn.data.tables.features import edge_features, node_features, require_columns
 from cognn.data.tables.ids import Ids
+from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, PARQUET, Table, open_streamed
 from cognn.data.tables.targets import Targets, read_targets
 from cognn.errors import DataError
-from cognn.files.mapped_arrays import allocate, mapped, release, whole_folder
-from cognn.files.safe_read import existing, listing, reading
+from cognn.files.atomic import atomic_folder
+from cognn.files.mapped_arrays import allocate, mapped, release
+from cognn.files.safe_read import data_errors, existing_file, quote_names
 
-Report = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+Progress = Callable[[str, int, int], None]
+"""Called with the current step, the amount done and the total."""
 STREAMED = (*CSV, *PARQUET, ".npy")
-FEWEST_ROWS, MOST_ROWS = 1 << 12, 1 << 20
-NAMES = 1 << 20
-AS_A_RUN = "files that are read as a run did"
+MIN_ROWS, MAX_ROWS = 1 << 12, 1 << 20
+ID_CHUNK = 1 << 20
+WITH_SCHEMA = "files that are read with the schema of a run"
 
 
-def streams(nodes: str) -> bool:
-    """Whether the nodes can be read piece by piece; other sources go through memory, as a dataset."""
+def is_streamable(nodes: str) -> bool:
+    """Whether the nodes can be read in chunks; other sources are loaded as a dataset first."""
     return Path(nodes).suffix.lower() in STREAMED or (is_folder(nodes) and table_in(Path(nodes), "nodes") != "")
 
 
 def from_dataset(dataset: Dataset, out: str | Path) -> Store:
-    """Write the store of a dataset in memory; it holds the same graph, its edges in the order of their receivers."""
+    """Write a dataset of one graph as a store; its edges are sorted by receiver."""
     if not dataset.task.readout.one_graph:
         raise DataError(f"{dataset.name}: a store holds one graph of a node task, not many graphs")
     graph = dataset.graphs[0]
-    with whole_folder(Path(out)) as folder:
+    with _new_folder(Path(out)) as folder:
         _save(folder, "x", dataset.x.numpy().astype(np.float32, copy=False))
         _save(folder, "in_ptr", graph.in_ptr.numpy().astype(np.int64))
         _save(folder, "in_sender", graph.in_sender.numpy())
@@ -55,7 +58,7 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
             _save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
         _save_targets(folder, dataset.y, dataset.splits)
         if dataset.item_ids is not None:
-            _save_names(folder, pl.Series(dataset.item_ids, dtype=pl.String))
+            _save_ids(folder, pl.Series(dataset.item_ids, dtype=pl.String))
         names = ("class_names", "edge_categories", "node_categories", "sign_columns")
         facts = {name: getattr(dataset, name) for name in names}
         write_header(folder, dataset.name, dataset.task, facts, dataset.schema)
@@ -63,78 +66,96 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
 
 
 def from_files(
-    config: DataConfig, out: str | Path, memory: int = 4 << 30, like: Schema | None = None, report: Report | None = None
+    config: DataConfig,
+    out: str | Path,
+    memory: int = 4 << 30,
+    like: Schema | None = None,
+    progress: Progress | None = None,
 ) -> Store:
-    """Build a store of a node table, or an ``.npy`` of features, and the edges that ``config`` names.
+    """Build a store from a node table, or an ``.npy`` of features, and the edges of ``config``.
 
-    Edges are read in pieces and sorted on disk; features are read in pieces, once the columns have been looked at one
-    by one.  So memory holds about 100 bytes for every node, and ``memory`` bytes of all the rest.
+    Edges are read in chunks and sorted on disk.  The columns are fitted one by one, then the features are read in
+    chunks.  Memory holds about 100 bytes for every node, and ``memory`` bytes for all else.
 
     Args:
-        config: Where the files are and which columns mean what, as for training.
+        config: The files and the roles of their columns, as for training.
         out: Folder to make.
         memory: Bytes to work in.
-        like: What a trained model remembers of its files, so that these are read for it; else they are looked at anew.
-        report: Told how far it is.
+        like: Schema of a trained model, to read the files for it; by default the columns are fitted.
+        progress: Called as the build advances.
     """
-    refuse_useless(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
+    refuse_unused(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
     if like is not None:
-        refuse_useless(config, {"dataset", "edges"}, AS_A_RUN)
-    tell: Report = report or (lambda what, done, total: None)
-    with whole_folder(Path(out)) as folder:
+        refuse_unused(config, {"dataset", "edges"}, WITH_SCHEMA)
+    progress = progress or (lambda step, done, total: None)
+    with _new_folder(Path(out)) as folder:
         scratch = folder / "scratch"
         scratch.mkdir()
         make = _arrays if Path(config.dataset).suffix.lower() == ".npy" else _tables
-        facts, schema = make(config, folder, memory, like, tell)
+        facts, schema = make(config, folder, memory, like, progress)
         shutil.rmtree(scratch)
-        tell("check", 0, 1)
+        progress("check", 0, 1)
         task = None if schema is None else schema.task
         write_header(folder, Path(config.dataset).stem, task, facts, schema)
-        tell("check", 1, 1)
+        progress("check", 1, 1)
     return open_store(out)
 
 
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """An atomic folder, whose errors are those of the user's disk."""
+    try:
+        with atomic_folder(out) as folder:
+            yield folder
+    except FileExistsError:
+        raise DataError(f"{out}: exists already; choose another name, or delete it first") from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise DataError(f"{out}: no room left on the disk ({error.strerror}); nothing was kept") from None
+        raise DataError(f"{out}: could not be written ({error.strerror or error}); nothing was kept") from None
+
+
 def _tables(
-    config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Report
+    config: DataConfig, folder: Path, memory: int, like: Schema | None, progress: Progress
 ) -> tuple[dict[str, Any], Schema | None]:
     nodes, edges = config.dataset, config.edges
     if is_folder(nodes):
         nodes, edges = table_in(Path(nodes), "nodes"), edges or table_in(Path(nodes), "edges")
     if not edges:
         raise DataError(f"{config.dataset}: a node table needs its edges; give them after it")
-    tell("read", 0, 2)
+    progress("read", 0, 2)
     table = open_streamed(nodes, folder / "scratch" / "nodes.parquet")
-    tell("read", 1, 2)
+    progress("read", 1, 2)
     tables = Tables(table, open_streamed(edges, folder / "scratch" / "edges.parquet"))
-    tell("read", 2, 2)
+    progress("read", 2, 2)
     if not table.num_rows:
         raise DataError(f"{table.name}: has no rows; a graph needs at least one node")
     if like is None:
         roles = find_roles(tables, config)
-        schema = _looked_at(tables, roles, config, folder)
+        schema = _fit(tables, roles, config, folder)
     else:
         roles, schema = known_roles(tables, like), like
         if schema.source != "tables" or not schema.task.readout.one_graph:
-            raise DataError(f"{table.name}: the run did not learn about the nodes of tables; it cannot read this")
+            raise DataError(f"{table.name}: the run was not trained on the nodes of tables; it cannot read this")
         require_columns(tables.nodes, schema.nodes)
         require_columns(tables.edges, schema.edges)
-    _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, tell)
+    _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, progress)
     ids = Ids(table, roles.id)
     if not ids.numbered:
-        _save_names(folder, ids.keys)
-    _edges(folder, tables, roles, ids, schema, memory, schema.directed, tell)
+        _save_ids(folder, ids.keys)
+    _edges(folder, tables, roles, ids, schema, memory, schema.directed, progress)
     return {"class_names": schema.class_names, "edge_categories": schema.edge_categories}, schema
 
 
-def _looked_at(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Schema:
-    """Fit the columns, and save the targets and the splits."""
+def _fit(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Schema:
+    """Fit the schema, and save the targets and the splits."""
     table = tables.nodes
     if not roles.targets:
         raise DataError(
-            f"{table.name}: which column is to be predicted? Say --target, or --like RUN to score it with a model; it"
-            f" has {listing(table.columns)}"
+            f"{table.name}: which column is the target? Give --target, or --like RUN to score it with a model; it"
+            f" has {quote_names(table.columns)}"
         )
-    directed = said(config, tables)
+    directed = edges_directed(config, tables)
     targets: Targets = read_targets(table, roles.targets, "node", config.task, config.metric)
     items = known_items(targets.y)
     if roles.splits:
@@ -142,30 +163,30 @@ def _looked_at(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -
     else:
         splits = random_splits(items, config.random_splits, config.data_seed)
     _save_targets(folder, targets.y, splits)
-    return make_schema(tables, roles, config, directed, targets)
+    return fit_schema(tables, roles, config, directed, targets)
 
 
 def _arrays(
-    config: DataConfig, folder: Path, memory: int, like: Schema | None, tell: Report
+    config: DataConfig, folder: Path, memory: int, like: Schema | None, progress: Progress
 ) -> tuple[dict[str, Any], Schema | None]:
-    refuse_useless(
+    refuse_unused(
         config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features"
     )
     if not config.edges:
         raise DataError(f"{config.dataset}: features need their edges; give them after it")
     x = _matrix(config.dataset)
     if config.directed is None and like is None:
-        raise DataError(f"{config.edges}: do the edges have a direction? Say --directed, or --undirected")
+        raise DataError(f"{config.edges}: are the edges directed? Give --directed or --undirected")
     if like is not None and (like.source != "arrays" or like.num_features != x.shape[1]):
         raise DataError(
-            f"{config.dataset}: the run learned from {like.num_features} features of {like.source}, not this"
+            f"{config.dataset}: the run was trained on {like.num_features} features of {like.source}, not on this"
         )
-    _features(folder, partial(_finite, config.dataset, x), x.shape[0], x.shape[1], memory, tell)
+    _features(folder, partial(_finite, config.dataset, x), x.shape[0], x.shape[1], memory, progress)
     directed = like.directed if like is not None else bool(config.directed)
     if Path(config.edges).suffix.lower() == ".npy":
-        sorter = ExternalSort(folder, x.shape[0], memory // 2)
-        _pairs(sorter, config.edges, x.shape[0], memory, tell)
-        sorter.finish(directed, partial(tell, "sort edges"))
+        sorter = DiskSort(folder, x.shape[0], memory // 2)
+        _pairs(sorter, config.edges, x.shape[0], memory, progress)
+        sorter.finish(directed, partial(progress, "sort edges"))
     else:
         listed = Table(config.dataset, pl.DataFrame({"id": np.arange(x.shape[0])}))
         tables = Tables(listed, open_streamed(config.edges, folder / "scratch" / "edges.parquet"))
@@ -173,7 +194,7 @@ def _arrays(
         extra = roles.edge_features(tables.edges)
         if extra:
             raise DataError(f"{config.edges}: column {extra[0]!r} is no end of an edge; leave it out with --ignore")
-        _edges(folder, tables, roles, Ids(listed, "id"), None, memory, directed, tell)
+        _edges(folder, tables, roles, Ids(listed, "id"), None, memory, directed, progress)
     return {"class_names": None if like is None else like.class_names}, like
 
 
@@ -183,14 +204,14 @@ def _features(
     rows: int,
     width: int,
     memory: int,
-    tell: Report,
+    progress: Progress,
 ) -> None:
     x, first = allocate(folder / "x.npy", np.float32, (rows, width)), 0
     for part in read(_rows(memory, 64 * max(width, 1))):
         x[first : first + len(part)] = part
         first += len(part)
         release(x)
-        tell("features", first, rows)
+        progress("features", first, rows)
 
 
 def _encoded(table: Table, schema: Schema, rows: int) -> Iterator[NDArray[np.float32]]:
@@ -216,26 +237,26 @@ def _edges(
     schema: Schema | None,
     memory: int,
     directed: bool,
-    tell: Report,
+    progress: Progress,
 ) -> None:
-    sorter, done = ExternalSort(folder, len(ids), memory // 2), 0
+    sorter, done = DiskSort(folder, len(ids), memory // 2), 0
     width = (schema.edge_dim or len(schema.edge_categories or ())) if schema is not None else 0
     for chunk in tables.edges.chunks(_rows(memory, 200 + 64 * width)):
         ends = np.stack([ids.find(chunk, column) for column in (roles.edge_source, roles.edge_target)])
-        refuse_unknown(Tables(tables.nodes, chunk), roles, Links(chunk, None, torch.from_numpy(ends), None, 1))
+        refuse_unknown(Tables(tables.nodes, chunk), roles, ResolvedIds(chunk, None, torch.from_numpy(ends), None, 1))
         attr = None if schema is None else edge_features(chunk, schema.edges)
         sorter.add(ends[0], ends[1], None if attr is None else attr.numpy())
         done += chunk.num_rows
-        tell("edges", done, tables.edges.num_rows)
-    sorter.finish(directed, partial(tell, "sort edges"))
+        progress("edges", done, tables.edges.num_rows)
+    sorter.finish(directed, partial(progress, "sort edges"))
 
 
-def _pairs(sorter: ExternalSort, name: str, num_nodes: int, memory: int, tell: Report) -> None:
+def _pairs(sorter: DiskSort, name: str, num_nodes: int, memory: int, progress: Progress) -> None:
     """Edges of an ``.npy`` ``(2, E)`` or ``(E, 2)``."""
-    with reading(name):
-        ends = mapped(existing(name))
+    with data_errors(name):
+        ends = mapped(existing_file(name))
     if ends.dtype.kind not in "iu" or ends.ndim != 2 or 2 not in ends.shape:
-        raise DataError(f"{name}: expected whole numbers (2, E) or (E, 2), got {ends.dtype} {ends.shape}")
+        raise DataError(f"{name}: expected integers (2, E) or (E, 2), got {ends.dtype} {ends.shape}")
     ends = ends if ends.shape[0] == 2 else ends.T
     rows, total = _rows(memory, 200), ends.shape[1]
     for first in range(0, total, rows):
@@ -245,19 +266,19 @@ def _pairs(sorter: ExternalSort, name: str, num_nodes: int, memory: int, tell: R
             row, column = np.argwhere(wrong)[0]
             raise DataError(f"{name}: edge {first + column} names node {part[row, column]}, of {num_nodes:,} nodes")
         sorter.add(part[0], part[1])
-        tell("edges", first + part.shape[1], total)
+        progress("edges", first + part.shape[1], total)
 
 
 def _matrix(name: str) -> NDArray[Any]:
-    with reading(name):
-        x = mapped(existing(name))
+    with data_errors(name):
+        x = mapped(existing_file(name))
     if x.dtype.kind not in "fiub" or x.ndim != 2 or not len(x):
         raise DataError(f"{name}: expected numbers (N, F), got {x.dtype} {x.shape}")
     return x
 
 
 def _rows(memory: int, size: int) -> int:
-    return min(max(memory // (4 * size), FEWEST_ROWS), MOST_ROWS)
+    return min(max(memory // (4 * size), MIN_ROWS), MAX_ROWS)
 
 
 def _save_targets(folder: Path, y: Tensor, splits: list[Split]) -> None:
@@ -271,15 +292,15 @@ def _save_targets(folder: Path, y: Tensor, splits: list[Split]) -> None:
         _save(folder, "split", part)
 
 
-def _save_names(folder: Path, keys: pl.Series) -> None:
+def _save_ids(folder: Path, keys: pl.Series) -> None:
     ptr = allocate(folder / "id_ptr.npy", np.int64, (len(keys) + 1,))
     ptr[0] = 0
-    for first in range(0, len(keys), NAMES):
-        ptr[first + 1 : first + NAMES + 1] = keys.slice(first, NAMES).cast(pl.String).str.len_bytes().to_numpy()
+    for first in range(0, len(keys), ID_CHUNK):
+        ptr[first + 1 : first + ID_CHUNK + 1] = keys.slice(first, ID_CHUNK).cast(pl.String).str.len_bytes().to_numpy()
     np.cumsum(ptr, out=ptr)
     text = allocate(folder / "id_text.npy", np.uint8, (int(ptr[-1]),))
-    for first in range(0, len(keys), NAMES):
-        part = "".join(keys.slice(first, NAMES).cast(pl.String).to_list()).encode()
+    for first in range(0, len(keys), ID_CHUNK):
+        part = "".join(keys.slice(first, ID_CHUNK).cast(pl.String).to_list()).encode()
         text[ptr[first] : ptr[first] + len(part)] = np.frombuffer(part, np.uint8)
 
 

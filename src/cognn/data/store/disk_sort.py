@@ -1,8 +1,8 @@
-"""The edges of a graph in the order of their receivers, sorted on disk: a counting sort that never holds all of them.
+"""Sorts the edges of a graph by receiver on disk, in bounded memory.
 
-Edges come in chunks.  Every chunk is counted and put aside.  The counts say where the edges into each node will stand;
-then every chunk is shared out among buckets of consecutive receivers, each a region of the file that is to be, and
-every bucket, which fits in memory, is sorted there by receiver, then sender, then number.
+Edges come in chunks, which are counted and spooled to disk.  The counts give the position of the edges into each node.
+Then every chunk is distributed to buckets of consecutive receivers, each a region of the output file.  Every bucket
+fits in memory, where it is sorted by receiver, then sender, then edge number.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cognn.data.assemble import balance
+from cognn.data.assemble import direction_hash
 from cognn.files.mapped_arrays import allocate, release
 
-Report = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with the number of edges done and the total."""
 
 
-class ExternalSort:
+class DiskSort:
     """Takes the edges of a graph chunk by chunk and writes ``in_ptr``, ``in_sender`` and ``edge_attr``.
 
     Args:
-        folder: Where these go; what is put aside is beside them and is gone in the end.
+        folder: Output folder; the temporary files in it are deleted in the end.
         num_nodes: Number of nodes.
         memory: Bytes to work in, besides 24 for every node.
     """
@@ -30,18 +31,21 @@ class ExternalSort:
     def __init__(self, folder: Path, num_nodes: int, memory: int) -> None:
         self.folder, self.num_nodes, self.memory = folder, num_nodes, memory
         self.index = np.dtype(np.int32 if num_nodes < 2**31 - 1 else np.int64)
-        self.heard, self.sent = np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.int64)  # without self-loops
+        self.in_degree, self.out_degree = (
+            np.zeros(num_nodes, np.int64),
+            np.zeros(num_nodes, np.int64),
+        )  # without self-loops
         self.loops = np.zeros(num_nodes, np.int32)
-        self.balance, self.chunks = 0, [0]
+        self.directions, self.chunks = 0, [0]
         self.attr: tuple[np.dtype[Any], int] | None = None
 
     def add(self, sender: NDArray[Any], receiver: NDArray[Any], attr: NDArray[Any] | None = None) -> None:
-        """Take some more edges, as positions of their ends, and their features."""
+        """Add a chunk of edges, by the positions of their ends, with their features."""
         apart = sender != receiver
-        self.heard += np.bincount(receiver[apart], minlength=self.num_nodes)
-        self.sent += np.bincount(sender[apart], minlength=self.num_nodes)
+        self.in_degree += np.bincount(receiver[apart], minlength=self.num_nodes)
+        self.out_degree += np.bincount(sender[apart], minlength=self.num_nodes)
         np.add.at(self.loops, sender[~apart], 1)
-        self.balance += balance(sender, receiver, self.num_nodes)
+        self.directions += direction_hash(sender, receiver, self.num_nodes)
         parts = {"sender": sender.astype(self.index), "receiver": receiver.astype(self.index)}
         if attr is not None:
             self.attr = (attr.dtype, attr.shape[1])
@@ -51,10 +55,10 @@ class ExternalSort:
                 file.write(np.ascontiguousarray(part).data)
         self.chunks.append(self.chunks[-1] + len(sender))
 
-    def finish(self, directed: bool, report: Report | None = None) -> None:
-        """Sort; an undirected edge becomes one each way unless the edges are listed both ways already."""
-        both = not directed and self.balance % 2**64 != 0
-        count = self.heard + self.loops + (self.sent if both else 0)
+    def finish(self, directed: bool, progress: Progress | None = None) -> None:
+        """Sort; undirected edges are added in the other direction unless all are listed in both already."""
+        both = not directed and self.directions % 2**64 != 0
+        count = self.in_degree + self.loops + (self.out_degree if both else 0)
         ptr = allocate(self.folder / "in_ptr.npy", np.int64, (self.num_nodes + 1,))
         ptr[0] = 0
         np.cumsum(count, out=ptr[1:])
@@ -66,18 +70,18 @@ class ExternalSort:
             dtype, width = self.attr
             placed.append(allocate(self.folder / "edge_attr.npy", dtype, (total, width)))
         bounds = self._buckets(ptr)
-        done = self._share_out(placed, bounds, ptr, both, report)
+        done = self._distribute(placed, bounds, ptr, both, progress)
         for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             self._sort(placed, low, slice(int(ptr[low]), int(ptr[high])))
             done += int(ptr[high] - ptr[low])
-            if report is not None:
-                report(done, 2 * total)
+            if progress is not None:
+                progress(done, 2 * total)
         del placed, receiver
         for name in ("sender.raw", "receiver.raw", "attr.raw", "receiver.npy"):
             (self.folder / name).unlink(missing_ok=True)
 
     def _buckets(self, ptr: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Bounds of node ranges with as many edges as can be sorted at once; more only for a node that alone has."""
+        """Bounds of node ranges whose edges fit in memory together; a single node may exceed it."""
         width = 0 if self.attr is None else self.attr[0].itemsize * self.attr[1]
         most = max(self.memory // (48 + 3 * width), 1)
         bounds = [0]
@@ -86,42 +90,42 @@ class ExternalSort:
             bounds.append(min(max(high, bounds[-1] + 1), self.num_nodes))
         return np.array(bounds)
 
-    def _share_out(
+    def _distribute(
         self,
         placed: list[NDArray[Any]],
         bounds: NDArray[np.int64],
         ptr: NDArray[np.int64],
         both: bool,
-        report: Report | None,
+        progress: Progress | None,
     ) -> int:
         place, done = ptr[bounds[:-1]].copy(), 0
-        small = np.uint16 if len(bounds) < 2**16 else np.int64  # of 16 bits NumPy sorts by counting
+        small = np.uint16 if len(bounds) < 2**16 else np.int64  # NumPy sorts 16-bit integers by radix
         for parts in self._listed(both):
             bucket = (np.searchsorted(bounds, parts[1], side="right") - 1).astype(small)
             order = np.argsort(bucket, kind="stable")
             count = np.bincount(bucket, minlength=len(place))
             ends = np.cumsum(count)
             for number in np.flatnonzero(count).tolist():
-                some = order[ends[number] - count[number] : ends[number]]
+                picked = order[ends[number] - count[number] : ends[number]]
                 region = slice(int(place[number]), int(place[number] + count[number]))
                 for target, part in zip(placed, parts, strict=True):
-                    target[region] = part[some]
+                    target[region] = part[picked]
             place += count
             done += len(bucket)
             for target in placed:
                 release(target)
-            if report is not None:
-                report(done, 2 * len(placed[0]))
+            if progress is not None:
+                progress(done, 2 * len(placed[0]))
         return done
 
     def _listed(self, both: bool) -> Iterator[list[NDArray[Any]]]:
-        """The chunks in order and, for both directions, all of them once more, turned, without the self-loops."""
-        for turned in (False, True) if both else (False,):
+        """The chunks in order; if ``both``, then again reversed and without self-loops."""
+        for reverse in (False, True) if both else (False,):
             for low, high in zip(self.chunks[:-1], self.chunks[1:], strict=True):
                 parts = [self._read(name, low, high) for name in ("sender", "receiver")]
                 if self.attr is not None:
                     parts.append(self._read("attr", low, high))
-                if turned:
+                if reverse:
                     apart = parts[0] != parts[1]
                     sender, receiver, *rest = (part[apart] for part in parts)
                     parts = [receiver, sender, *rest]

@@ -1,18 +1,18 @@
-"""One graph of a node task in a folder of arrays that are mapped, not read: as large as the disk.
+"""One graph of a node task as a folder of memory-mapped arrays.
 
 ======================  ==============================================================================================
-file                    what it holds
+file                    content
 ======================  ==============================================================================================
 ``store.json``          format and version; type, shape, size and CRC-32 of every array; task, class names, schema
 ``x.npy``               features ``(N, F)``, float32
 ``in_ptr.npy``          ``(N + 1,)`` int64: the edges into node ``v`` are ``in_ptr[v]`` to ``in_ptr[v + 1]``
-``in_sender.npy``       ``(E,)`` their senders, ascending; int32 where that suffices
+``in_sender.npy``       ``(E,)`` their senders, ascending; int32 if that suffices
 ``edge_attr.npy``       optional ``(E, k)`` in the same order: float32 amounts or int64 categories
 ``y.npy``               optional targets, as in a :class:`~cognn.data.dataset.Dataset`
-``split.npy``           optional ``(splits, N)`` int8: 0 in none, 1 train, 2 val, 3 test, 4 train and val, 5 train and
+``split.npy``           optional ``(splits, N)`` int8: 0 none, 1 train, 2 val, 3 test, 4 train and val, 5 train and
                         test, 6 val and test, 7 all
-``id_ptr.npy``,         optional names of the nodes: bytes ``id_ptr[v]`` to ``id_ptr[v + 1]`` of ``id_text`` in UTF-8;
-``id_text.npy``         without them nodes are numbered
+``id_ptr.npy``,         optional ids of the nodes: bytes ``id_ptr[v]`` to ``id_ptr[v + 1]`` of ``id_text`` in UTF-8;
+``id_text.npy``         by default nodes are numbered
 ======================  ==============================================================================================
 """
 
@@ -36,7 +36,7 @@ from cognn.data.tables.schema import Schema
 from cognn.data.tables.targets import missing_targets
 from cognn.errors import DataError
 from cognn.files.mapped_arrays import mapped
-from cognn.files.safe_read import reading
+from cognn.files.safe_read import data_errors
 
 SPLIT_CODES = np.array([0, 1, 2, 4, 3, 5, 6, 7], np.int8)
 """From bits (1 train, 2 val, 4 test) to the codes of ``split.npy``, and back."""
@@ -44,20 +44,20 @@ FORMAT, VERSION, HEADER = "cognn-store", 1, "store.json"
 REQUIRED = ("x", "in_ptr", "in_sender")
 KNOWN = (*REQUIRED, "edge_attr", "y", "split", "id_ptr", "id_text")
 AGAIN = "copy it again, or build it again with cognn data build"
-PIECE = 1 << 24
+CHUNK = 1 << 24
 
 
 @dataclass
 class Store:
-    """A store that was opened: its facts in memory, its arrays mapped."""
+    """An open store: its metadata in memory, its arrays mapped."""
 
     path: Path
     name: str
     task: Task | None
-    """None where nobody said what to predict."""
+    """None if the store has no targets."""
     arrays: dict[str, NDArray[Any]] = field(repr=False)
     identity: str
-    """Changes with any byte of the store."""
+    """Hash of the header, which holds the checksums: it changes with any byte of the store."""
     class_names: list[str] | None = None
     edge_categories: tuple[int, ...] | None = None
     node_categories: tuple[int, ...] | None = None
@@ -76,17 +76,17 @@ class Store:
         return int(self.arrays["in_sender"].shape[0])
 
     def ids(self, first: int, last: int) -> list[str]:
-        """What the nodes ``first`` to ``last`` are called."""
+        """Ids of the nodes ``first`` to ``last``, excluding the latter."""
         if "id_ptr" not in self.arrays:
             return [str(i) for i in range(first, last)]
         ends = self.arrays["id_ptr"][first : last + 1]
         text = self.arrays["id_text"][ends[0] : ends[-1]].tobytes()
         ends = (ends - ends[0]).tolist()
-        with reading(self.path / "id_text.npy", AGAIN):
+        with data_errors(self.path / "id_text.npy", AGAIN):
             return [text[a:b].decode() for a, b in pairwise(ends)]
 
-    def verify(self, report: Callable[[int, int], None] | None = None) -> None:
-        """Read every byte and compare it with the checksums; ``report`` is told how far it is."""
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Compare every array with its checksum; ``progress`` is called with the bytes done and the total."""
         sizes = {name: (self.path / f"{name}.npy").stat().st_size for name in self.checksums}
         total, done = sum(sizes.values()), 0
         for name, expected in self.checksums.items():
@@ -94,28 +94,28 @@ class Store:
             if checksum(file) != expected:
                 raise DataError(f"{file}: its content has changed since it was built; {AGAIN}")
             done += sizes[name]
-            if report is not None:
-                report(done, total)
+            if progress is not None:
+                progress(done, total)
 
     def blank(self, task: Task | None = None) -> Dataset:
-        """A dataset with the columns of the store and no rows, to build a model by."""
+        """A dataset without nodes, with the columns of the store, to build a model for it."""
         task = self.task or task
         if task is None:
-            raise DataError(f"{self.path}: holds no targets, so it does not say what to predict")
+            raise DataError(f"{self.path}: holds no targets, so the task is unknown")
         x, attr = self.arrays["x"], self.arrays.get("edge_attr")
-        none: Tensor | None = None if attr is None else torch.from_numpy(np.empty((0, attr.shape[1]), attr.dtype))
+        no_attr: Tensor | None = None if attr is None else torch.from_numpy(np.empty((0, attr.shape[1]), attr.dtype))
         graph = Graph(torch.empty(2, 0, dtype=torch.long), 0)
-        return self._dataset(task, torch.empty(0, x.shape[1]), missing_targets(task, 0), graph, [], none)
+        return self._dataset(task, torch.empty(0, x.shape[1]), missing_targets(task, 0), graph, [], no_attr)
 
     def dataset(self) -> Dataset:
-        """The whole graph in memory."""
+        """Load the whole graph into memory."""
         if self.task is None or "y" not in self.arrays:
             raise DataError(f"{self.path}: holds no targets; training needs them")
-        inside = {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
-        receiver = torch.repeat_interleave(inside["in_ptr"].diff())
-        graph = Graph.owning(torch.stack([inside["in_sender"].long(), receiver]), self.num_nodes)
+        loaded = {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
+        receiver = torch.repeat_interleave(loaded["in_ptr"].diff())
+        graph = Graph.owning(torch.stack([loaded["in_sender"].long(), receiver]), self.num_nodes)
         splits = [split_of(row) for row in self.arrays.get("split", [])]
-        dataset = self._dataset(self.task, inside["x"], inside["y"], graph, splits, inside.get("edge_attr"))
+        dataset = self._dataset(self.task, loaded["x"], loaded["y"], graph, splits, loaded.get("edge_attr"))
         dataset.item_ids = self.ids(0, self.num_nodes) if "id_ptr" in self.arrays else None
         return dataset
 
@@ -139,7 +139,7 @@ class Store:
 
 
 def is_store(path: str | Path) -> bool:
-    """Whether a folder says that it is one; it may still be damaged."""
+    """Whether a folder has the header of a store, which may still be damaged."""
     try:
         return (Path(path).expanduser() / HEADER).is_file()
     except (OSError, ValueError, RuntimeError):
@@ -147,11 +147,11 @@ def is_store(path: str | Path) -> bool:
 
 
 def open_store(path: str | Path) -> Store:
-    """Open a store; one that is damaged, cut off, foreign or of another version is a :class:`DataError`."""
+    """Open a store; one that is damaged, truncated, foreign or of another version is a :class:`DataError`."""
     folder = Path(path).expanduser()
     if not is_store(folder):
         raise DataError(f"{path}: not a store, it has no {HEADER}; make one with cognn data build")
-    with reading(folder / HEADER, AGAIN):
+    with data_errors(folder / HEADER, AGAIN):
         text = (folder / HEADER).read_text(encoding="utf-8")
         header = json.loads(text)
         if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -161,13 +161,13 @@ def open_store(path: str | Path) -> Store:
                 f"{path}: a store of version {header.get('version')}, but this cognn reads version {VERSION};"
                 " build it again with cognn data build"
             )
-        store = _described(folder, header)
+        store = _from_header(folder, header)
         store.identity = hashlib.sha256(text.encode()).hexdigest()
-    _check(store)
+    _check_arrays(store)
     return store
 
 
-def _described(folder: Path, header: dict[str, Any]) -> Store:
+def _from_header(folder: Path, header: dict[str, Any]) -> Store:
     facts = header["arrays"]
     lost = [name for name in REQUIRED if name not in facts]
     if lost or not set(facts) <= set(KNOWN):
@@ -192,15 +192,15 @@ def _mapped(file: Path, fact: dict[str, Any]) -> NDArray[Any]:
     size = file.stat().st_size
     if size != fact["bytes"]:
         raise DataError(f"{file}: has {size:,} bytes, but {fact['bytes']:,} were written; {AGAIN}")
-    with reading(file, AGAIN):
+    with data_errors(file, AGAIN):
         array = mapped(file)
     if str(array.dtype) != fact["dtype"] or list(array.shape) != fact["shape"]:
         raise DataError(f"{file}: holds {array.dtype} {array.shape}, not what {HEADER} says; {AGAIN}")
     return array
 
 
-def _check(store: Store) -> None:
-    """What would make a kernel read outside of its memory, and is cheap to see; single senders are looked at later."""
+def _check_arrays(store: Store) -> None:
+    """Cheap checks against reads out of bounds; the senders are checked when they are used."""
     a, n, e = store.arrays, store.num_nodes, store.num_edges
     shapes = {"x": (n, a["x"].shape[-1]), "in_ptr": (n + 1,), "in_sender": (e,)}
     types = {"x": "float32", "in_ptr": "int64", "in_sender": f"int{a['in_sender'].dtype.itemsize * 8}"}
@@ -219,35 +219,34 @@ def _check(store: Store) -> None:
             raise DataError(f"{store.path}: {name} does not fit {n:,} nodes and {e:,} edges; {AGAIN}")
     for name, end in (("in_ptr", e), ("id_ptr", a["id_text"].size if "id_text" in a else 0)):
         ptr = a.get(name)
-        if ptr is not None and (ptr[0] != 0 or ptr[-1] != end or any(_falls(ptr))):
+        if ptr is not None and (ptr[0] != 0 or ptr[-1] != end or _decreases(ptr)):
             raise DataError(f"{store.path / name}.npy: does not count up to {end:,}; {AGAIN}")
     if "split" in a and a["split"].size and not 0 <= a["split"].min() <= a["split"].max() < len(SPLIT_CODES):
         raise DataError(f"{store.path / 'split'}.npy: holds codes that mean no part; {AGAIN}")
 
 
 def split_of(codes: NDArray[np.int8]) -> Split:
-    """A row of ``split.npy``."""
+    """The split in a row of ``split.npy``."""
     bits = SPLIT_CODES[codes]
     return Split(*(torch.from_numpy(np.flatnonzero(bits & 1 << bit)) for bit in range(3)))
 
 
-def _falls(ptr: NDArray[np.int64]) -> Any:
-    for start in range(0, len(ptr), PIECE):
-        part = ptr[start : start + PIECE + 1]
-        yield bool((part[1:] < part[:-1]).any())
+def _decreases(ptr: NDArray[np.int64]) -> bool:
+    chunks = (ptr[start : start + CHUNK + 1] for start in range(0, len(ptr), CHUNK))
+    return any(bool((chunk[1:] < chunk[:-1]).any()) for chunk in chunks)
 
 
 def checksum(file: Path) -> int:
     """CRC-32 of a file."""
     value = 0
     with open(file, "rb") as handle:
-        while piece := handle.read(PIECE):
-            value = zlib.crc32(piece, value)
+        while chunk := handle.read(CHUNK):
+            value = zlib.crc32(chunk, value)
     return value
 
 
 def write_header(folder: Path, name: str, task: Task | None, facts: dict[str, Any], schema: Schema | None) -> None:
-    """Finish a store whose arrays are in ``folder``: measure them, and say what they are."""
+    """Complete a store: describe the arrays in ``folder`` in its header."""
     arrays = {}
     for file in sorted(folder.glob("*.npy")):
         array = mapped(file)

@@ -1,4 +1,4 @@
-"""Cycles: pairs of graphs that 1-WL, and so any plain message passing, cannot tell apart."""
+"""Cycles: pairs of graphs that 1-WL, and so standard message passing, cannot distinguish."""
 
 import torch
 from torch import Tensor
@@ -12,8 +12,8 @@ TRAIN, VAL, TEST = (6, 7), (8, 9), (10, 11, 12)
 def cycles() -> Dataset:
     """A ``k``-cycle (1) against a ``(k-3)``-cycle beside a triangle (0), for ``k`` = 6..12 (paper, appendix).
 
-    All nodes carry the same feature and have two neighbours, so only models that break ties can do better than a coin.
-    Train on ``k`` = 6, 7, choose by 8, 9, report 10, 11, 12.  Nothing is random: there are 14 graphs.
+    All nodes have the same feature and two neighbours, so only models that break this symmetry beat chance.  The
+    training graphs have ``k`` = 6, 7, validation 8, 9 and test 10, 11, 12.  The 14 graphs are not random.
     """
     sizes = (*TRAIN, *VAL, *TEST)
     graphs = [graph for k in sizes for graph in (_cycles(k), _cycles(k - 3, 3))]

@@ -1,4 +1,4 @@
-"""LongRange: a target must repeat what a source says several hops away, while everybody else talks as well."""
+"""LongRange: a target node must output the value of a source several hops away, past distractors."""
 
 import torch
 from torch import Tensor
@@ -25,18 +25,18 @@ def long_range(
                   |         |    |
                   o         o    o
 
-    Every node holds a value uniform in [-2, 2]; the target has to output the source's.  Two more features mark the
-    source and the target, so the task can be solved exactly, by passing on only what comes from the mark.  A model that
-    mixes all it hears drowns in the distractors, and one with fewer than ``distance`` layers cannot see the source:
-    both end near the error of always saying 0, which is 1.
+    Every node has a value uniform in [-2, 2]; the target must output that of the source.  Two more features mark the
+    source and the target, so the task can be solved exactly by forwarding only the marked value.  A model that averages
+    all messages mixes in the distractors, and one with fewer than ``distance`` layers does not reach the source; both
+    end near an error of 1, that of the constant 0.
 
-    All trees stand in one graph; targets are nan except at target nodes, and one split parts the trees.
+    All trees are in one graph.  Targets are nan except at target nodes; the split is by tree.
 
     Args:
         distance: Number of edges between source and target.
         branches: Distractor branches at every node of the path.
-        num_trees: Trees to train on, choose by, and report.
-        seed: Seed of the data set.
+        num_trees: Number of training, validation and test trees.
+        seed: Random seed.
     """
     if distance < 1:
         raise DataError(f"long-range: distance is 1 or more edges, got {distance}")
@@ -71,7 +71,7 @@ def long_range(
 
 
 def _branches(roots: Tensor, branches: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Paths of 1 to 3 new nodes that hang on every root; their nodes and the parent of each."""
+    """Paths of 1 to 3 new nodes attached to every root: their nodes, and the parent of each."""
     length = torch.randint(1, LONGEST_BRANCH + 1, (len(roots) * branches,), generator=rng)
     child = len(roots) + torch.arange(int(length.sum()))
     first = len(roots) + length.cumsum(0) - length

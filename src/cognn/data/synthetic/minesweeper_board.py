@@ -1,4 +1,4 @@
-"""A board of the Minesweeper game of any size, in the form of the published minesweeper graph."""
+"""A Minesweeper board of any size, in the form of the published minesweeper graph."""
 
 import torch
 from torch import Tensor
@@ -14,11 +14,11 @@ NUM_FEATURES = 1 + COUNTS
 def minesweeper_board(
     rows: int = 100, columns: int = 100, mines: float = 0.2, hidden: float = 0.5, num_splits: int = 10, seed: int = 0
 ) -> Dataset:
-    """Cells joined with their (up to) eight neighbours; which of them are mines?
+    """Generate a board: cells are connected to their (up to) eight neighbours, and the task is to find the mines.
 
-    A feature row is one-hot: column 0 says that the cell hides its number, columns 1 to 5 that 0 to 4 neighbours are
-    mines, column 6 that 5 or more are.  A mine shows the number of its neighbours as any other cell does.  This is how
-    the published graph (100 x 100, 7 features) is encoded, so a model trained on one can be applied to the other.
+    Features are one-hot: column 0 is a hidden cell, columns 1 to 5 are 0 to 4 neighbouring mines, column 6 is 5 or
+    more.  A mine shows this number as any other cell does.  The published graph (100 x 100, 7 features) has the same
+    encoding, so a model trained on one can be applied to the other.
 
     Args:
         rows: Height of the board.
@@ -51,7 +51,7 @@ def minesweeper_board(
 
 
 def _king_moves(rows: int, columns: int) -> Tensor:
-    """Edges between cells that touch, sorted by sender, ``(2, E)``."""
+    """Edges between adjacent cells, sorted by sender, ``(2, E)``."""
     cell = torch.arange(rows * columns)
     row, column = cell // columns, cell % columns
     moves = [(dr, dc) for dr in (-1, 0, 1) for dc in (-1, 0, 1) if (dr, dc) != (0, 0)]
@@ -62,7 +62,7 @@ def _king_moves(rows: int, columns: int) -> Tensor:
 
 
 def _chosen(cells: int, share: float, rng: torch.Generator) -> Tensor:
-    """Exactly that share of the cells, bool ``(cells,)``: the published graph has 2000 mines and 5000 hidden cells."""
+    """Exactly that share of the cells, bool ``(cells,)``, as in the published graph with 2000 mines and 5000 hidden."""
     return torch.randperm(cells, generator=rng) < round(share * cells)
 
 

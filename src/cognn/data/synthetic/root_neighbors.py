@@ -1,4 +1,4 @@
-"""RootNeighbors: trees whose root must average the features of its neighbours of degree 6."""
+"""RootNeighbors: trees whose root must predict the mean of its neighbours of degree 6."""
 
 from typing import Literal, get_args
 
@@ -19,15 +19,15 @@ def root_neighbors(split: Split, num_trees: int = 1000, seed: int = 0) -> list[D
     """Trees of depth 2 with features uniform in [-2, 2]^5 (paper, appendix on dataset generation).
 
     A tree has U[3, 10] level-1 nodes, U[1, 3] of them of degree 6, the others of degree U[2, 3].  Validation and test
-    trees are larger, U[5, 12] with U[3, 5] of degree 6, so a model has to generalise.
+    trees are larger, U[5, 12] with U[3, 5] of degree 6, so a model must generalise.
 
     Each tree is a PyG ``Data`` with ``x`` ``(n, 5)``, an undirected ``edge_index``, its root as ``root_index`` (which
-    batching shifts along) and the target ``y`` ``(1, 5)``.
+    PyG's batching increments) and the target ``y`` ``(1, 5)``.
 
     Args:
-        split: ``"train"``, ``"val"`` or ``"test"``; each draws from a stream of its own.
+        split: ``"train"``, ``"val"`` or ``"test"``; each has its own random stream.
         num_trees: Number of trees; the paper has 1000 in each split.
-        seed: Seed of the data set.
+        seed: Random seed.
     """
     if split not in SPLITS:
         raise ValueError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
@@ -49,12 +49,12 @@ def _tree(split: Split, rng: torch.Generator) -> Data:
     return Data(x=x, edge_index=edge_index, y=y, root_index=torch.zeros(1, dtype=torch.long))
 
 
-def as_dataset(num_trees: int = 1000, seed: int = 0) -> dataset.Dataset:
+def root_neighbors_dataset(num_trees: int = 1000, seed: int = 0) -> dataset.Dataset:
     """The trees of all three splits in one graph, with targets at the roots and nan elsewhere.
 
     Args:
         num_trees: Number of trees in each split.
-        seed: Seed of the data set.
+        seed: Random seed.
     """
     trees = [tree for split in SPLITS for tree in root_neighbors(split, num_trees, seed)]
     sizes = torch.tensor([tree.num_nodes for tree in trees])
@@ -74,7 +74,7 @@ def as_dataset(num_trees: int = 1000, seed: int = 0) -> dataset.Dataset:
 
 
 def root_edges(edge_index: Tensor, root_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
-    """The edges into the roots, bool ``(E,)``, and whether each should be kept: those from nodes of degree 6."""
+    """Masks ``(E,)`` of the edges into the roots, and of those that should be kept: from nodes of degree 6."""
     sender, receiver = edge_index
     into_root = torch.isin(receiver, root_index)
     degree = torch.bincount(receiver, minlength=num_nodes)
@@ -82,7 +82,7 @@ def root_edges(edge_index: Tensor, root_index: Tensor, num_nodes: int) -> tuple[
 
 
 def edges_right(kept: Tensor, edge_index: Tensor, root_index: Tensor, num_nodes: int) -> float:
-    """Share of the edges into the roots that are kept or cut as they should be; ``kept`` is bool ``(E,)``."""
+    """Share of the edges into the roots that are correctly kept or dropped; ``kept`` is bool ``(E,)``."""
     into_root, should_keep = root_edges(edge_index, root_index, num_nodes)
     return float((kept == should_keep)[into_root].double().mean())
 

@@ -1,24 +1,24 @@
-"""Feature columns to tensors, the same way for the graph a model was trained on and for a new one."""
+"""From feature columns to tensors, for training graphs and new ones alike."""
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from cognn.config.options import DataConfig
-from cognn.data.readers.layout import split_names
-from cognn.data.tables.columns import Column, fit
+from cognn.data.tables.columns import Column, fit_column
+from cognn.data.tables.roles import split_names
 from cognn.data.tables.table import Table
 from cognn.errors import DataError
 
 
 def fit_columns(table: Table, names: list[str], config: DataConfig) -> list[Column]:
-    """What has to be remembered of these columns."""
+    """Fit these columns."""
     named = set(split_names(config.categorical))
-    return [fit(table, name, name in named, config.fill) for name in names]
+    return [fit_column(table, name, name in named, config.fill) for name in names]
 
 
 def node_features(table: Table, columns: list[Column]) -> Tensor:
-    """Features ``(N, F)``; a constant 1 where the table has none."""
+    """Features ``(N, F)``; a constant 1 if there are no columns."""
     return _encode(table, columns) if columns else torch.ones(table.num_rows, 1)
 
 
@@ -43,11 +43,11 @@ def edge_categories(columns: list[Column]) -> list[int] | None:
 
 
 def require_columns(table: Table, columns: list[Column]) -> None:
-    """Refuse a table that lacks columns which the model learned from, naming all of them."""
+    """Refuse a table without the columns that the model was trained on, naming all that are missing."""
     lost = [column.name for column in columns if column.name not in table.columns]
     if lost:
         names = ", ".join(repr(name) for name in lost)
-        raise DataError(f"{table.name}: no column {names}, which the model was trained on; add what is missing")
+        raise DataError(f"{table.name}: no column {names}, which the model was trained on; add it")
 
 
 def _encode(table: Table, columns: list[Column]) -> Tensor:

@@ -1,4 +1,4 @@
-"""From the ids of a user's files to positions."""
+"""From ids to positions."""
 
 import numpy as np
 import polars as pl
@@ -10,17 +10,17 @@ from cognn.errors import DataError
 from cognn.files.safe_read import shorten
 
 CHUNK = 1 << 20
-"""Ids that are looked up at once, which bounds the memory of the search."""
+"""Ids that are looked up at once, to bound the memory."""
 PROBE = 1000
-"""Rows that are looked at before all of a column is converted."""
+"""Rows that are tried before a whole column is converted."""
 
 
 class Ids:
-    """Where each id stands.
+    """The position of each id.
 
     Args:
         table: The table that lists the ids.
-        column: Their column; integers or text, none missing, none twice.
+        column: Their column: integers or text, complete and unique.
         group: Position of each row's graph, if ids are unique only within their graph.
     """
 
@@ -37,7 +37,7 @@ class Ids:
         return len(self.keys)
 
     def find(self, table: Table, column: str, group: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Position of every id in another table's column; -1 where it is unknown or missing."""
+        """Position of every id in a column of another table; -1 if unknown or missing."""
         wanted, out = _keys(table, column), np.empty(table.num_rows, dtype=np.int64)
         if wanted.dtype != self.keys.dtype:
             wanted = wanted.cast(self.keys.dtype, strict=False)
@@ -52,11 +52,11 @@ class Ids:
 
     @property
     def numbered(self) -> bool:
-        """Whether the ids just count from 0."""
+        """Whether the ids count from 0."""
         return self._first == 0
 
     def names(self) -> list[str] | None:
-        """The ids as text; None where they just count from 0."""
+        """The ids as text; None if they count from 0."""
         return None if self.numbered else self.keys.cast(pl.String).to_list()
 
 
@@ -79,7 +79,7 @@ def _lookup(table: Table, column: str, frame: pl.DataFrame) -> Lookup:
 
 
 def _keys(table: Table, column: str) -> pl.Series:
-    """Ids as Int64 where they are whole numbers written plainly, else as text."""
+    """Ids as Int64 if all are plainly written integers, else as text."""
     cells = table.column(column)
     kind = cells.dtype
     if kind in (pl.Categorical, pl.Enum):
@@ -87,24 +87,24 @@ def _keys(table: Table, column: str) -> pl.Series:
     if kind == pl.String:
         if cells.head(PROBE).cast(pl.Int64, strict=False).null_count() > cells.head(PROBE).null_count():
             return cells
-        whole = cells.cast(pl.Int64, strict=False)
-        plain = whole.null_count() == cells.null_count() and (whole.cast(pl.String) == cells).all()
-        return whole if plain else cells
+        integers = cells.cast(pl.Int64, strict=False)
+        plain = integers.null_count() == cells.null_count() and (integers.cast(pl.String) == cells).all()
+        return integers if plain else cells
     if kind.is_integer():
-        whole = cells.cast(pl.Int64, strict=False)
-        return whole if whole.null_count() == cells.null_count() else cells.cast(pl.String)
-    if kind.is_float():  # what a whole-number column becomes in pandas once a value is missing
+        integers = cells.cast(pl.Int64, strict=False)
+        return integers if integers.null_count() == cells.null_count() else cells.cast(pl.String)
+    if kind.is_float():  # pandas turns an integer column with missing values into floats
         cells = cells.cast(pl.Float64).fill_nan(None)
-        whole = cells.cast(pl.Int64, strict=False)
-        if whole.null_count() == cells.null_count() and (whole.cast(pl.Float64) == cells).all():
-            return whole
+        integers = cells.cast(pl.Int64, strict=False)
+        if integers.null_count() == cells.null_count() and (integers.cast(pl.Float64) == cells).all():
+            return integers
     if kind == pl.Null:
         return cells.cast(pl.Int64)
-    raise DataError(f"{table.name}: column {column!r} holds {kind}; ids are whole numbers or text")
+    raise DataError(f"{table.name}: column {column!r} holds {kind}; ids are integers or text")
 
 
 def _first(keys: pl.Series) -> int | None:
-    """The first id if the others count on from it, so that a position is a subtraction."""
+    """The first id if all are consecutive, so that a position is a subtraction."""
     if keys.dtype != pl.Int64 or not len(keys) or not (keys.diff().drop_nulls() == 1).all():
         return None
     return int(keys[0]) if abs(keys[0]) < 2**62 else None  # no subtraction overflows then

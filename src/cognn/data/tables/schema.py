@@ -1,4 +1,4 @@
-"""What a model remembers of the files it was trained on, so that it can read another graph of the same kind."""
+"""The schema of the training files, with which a model reads other graphs of the same kind."""
 
 import json
 from dataclasses import asdict, dataclass, field, fields
@@ -13,12 +13,12 @@ Source = Literal["tables", "arrays"]
 
 @dataclass
 class Schema:
-    """Columns and their roles, vocabularies, means, and the task.  It says nothing about single rows."""
+    """Columns with their roles, vocabularies and means, and the task; nothing about single rows."""
 
     source: Source
-    """Tables (also GraphML), or bare arrays (npz, PyG), whose features have no names."""
+    """Tables (also GraphML), or arrays (npz, PyG), whose features have no names."""
     directed: bool
-    """Whether an edge of the files goes one way only."""
+    """Whether the edges of the files have a direction."""
     task: Task
     class_names: list[str] | None = None
     id: str = ""
@@ -28,7 +28,7 @@ class Schema:
     graph: str = ""
     """Column of the graph ids; empty for tasks on nodes."""
     targets: list[str] = field(default_factory=list)
-    """Columns that were predicted; a new graph need not have them."""
+    """Target columns; a new graph need not have them."""
     nodes: list[Column] = field(default_factory=list)
     """Feature columns of the node table, in the order of the features."""
     edges: list[Column] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Schema:
 
     @staticmethod
     def from_json(text: str) -> "Schema":
-        """Read a schema back; one that is damaged or foreign is a :class:`DataError`."""
+        """Parse a schema; one that is damaged or foreign is a :class:`DataError`."""
         try:
             values = json.loads(text)
             schema = Schema(**{name: _checked(name, value) for name, value in values.items()})

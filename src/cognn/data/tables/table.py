@@ -1,4 +1,4 @@
-"""CSV and Parquet tables.  Rows are counted from 1, below the header."""
+"""CSV and Parquet tables.  Error messages count rows from 1, without the header."""
 
 import csv
 import re
@@ -10,27 +10,27 @@ import polars as pl
 import polars.selectors as cs
 
 from cognn.errors import DataError
-from cognn.files.safe_read import existing, hushed, listing, reading, shorten
+from cognn.files.safe_read import data_errors, existing_file, quote_names, shorten, silence_stderr
 
 CSV, PARQUET, LISTS = (".csv", ".tsv"), (".parquet", ".pq"), (".txt",)
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""What counts as no value in a cell of text."""
-MOST_HEADER = 1 << 24
-MOST_BYTES, MOST_GROWTH = 16 << 30, 200
+"""Text cells that count as missing."""
+MAX_HEADER = 1 << 24
+MAX_BYTES, MAX_GROWTH = 16 << 30, 200
 ROWS = 1 << 18
-"""Rows in a group of a Parquet file that is written here: what is read of it at once."""
+"""Rows in a group of a temporary Parquet file: the unit of reading."""
 _TEXT = "a CSV is text in UTF-8 with a header"
 
 
 class Table:
-    """Named columns; those of a Parquet file are read when they are asked for, one at a time.
+    """Named columns; those of a Parquet file are read on demand, one at a time.
 
     Args:
         name: The file, for error messages.
-        frame: Its content, or a plan to read it.
+        frame: Its content, eager or lazy.
         num_rows: Number of rows.
-        first: Number of rows of the file before them.
+        first: Number of rows of the file before these.
     """
 
     def __init__(
@@ -42,33 +42,33 @@ class Table:
         self.num_rows = num_rows if num_rows is not None else frame.lazy().select(pl.len()).collect().item()
 
     def column(self, name: str) -> pl.Series:
-        """One column, whole."""
+        """Read one column."""
         self.require(name)
         if isinstance(self._frame, pl.DataFrame):
             return self._frame.get_column(name)
-        with reading(self.name), hushed():
+        with data_errors(self.name), silence_stderr():
             return self._frame.select(cs.by_name(name)).collect().get_column(name)
 
     def require(self, *names: str) -> None:
-        """Refuse to go on without these columns."""
+        """Refuse a table without these columns."""
         lost = [name for name in names if name not in self._known]
         if lost:
-            raise DataError(f"{self.name}: no column {lost[0]!r}; it has {listing(self.columns)}")
+            raise DataError(f"{self.name}: no column {lost[0]!r}; it has {quote_names(self.columns)}")
 
-    def load(self) -> "Table":
-        """The same table, read at once, which is quicker where it has many columns."""
+    def collect(self) -> "Table":
+        """Read all columns at once, which is faster for many columns."""
         if isinstance(self._frame, pl.DataFrame):
             return self
-        with reading(self.name), hushed():
+        with data_errors(self.name), silence_stderr():
             return Table(self.name, self._frame.collect(), self.num_rows)
 
     def chunks(self, rows: int) -> Iterator["Table"]:
-        """The table in pieces of at most ``rows`` rows, read one at a time."""
+        """Read the table in chunks of at most ``rows`` rows."""
         first = 0
-        with reading(self.name), hushed():
+        with data_errors(self.name), silence_stderr():
             batches = iter(self._frame.lazy().collect_batches(chunk_size=rows, maintain_order=True))
         while True:
-            with reading(self.name), hushed():
+            with data_errors(self.name), silence_stderr():
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -77,16 +77,16 @@ class Table:
                 first += frame.height
 
     def at(self, column: str, row: int) -> str:
-        """How an error message names a cell; ``row`` starts at 0."""
+        """Name of a cell for error messages; ``row`` counts from 0."""
         return f"{self.name}: column {shorten(column, 60)!r}, row {self.first + row + 1}"
 
 
 def open_table(path: str | Path) -> Table:
-    """A table by its file; every cell of a CSV is text until somebody says what it means."""
+    """Open a table; the cells of a CSV are text, whose meaning is decided later from all values of a column."""
     suffix = Path(path).suffix.lower()
     if suffix not in CSV + PARQUET:
         raise DataError(f"{path}: expected a table that ends in {', '.join(CSV + PARQUET)}")
-    file = existing(path)
+    file = existing_file(path)
     table = _csv(str(path), file) if suffix in CSV else _parquet(str(path), file)
     unnamed = [i + 1 for i, name in enumerate(table.columns) if not name]
     if unnamed:
@@ -95,20 +95,20 @@ def open_table(path: str | Path) -> Table:
 
 
 def open_streamed(path: str | Path, scratch: Path) -> Table:
-    """The same for a table larger than memory: text is copied to a Parquet file ``scratch`` first.
+    """Open a table that may be larger than memory: text is first copied to the Parquet file ``scratch``.
 
-    Besides tables this takes an edge list: a ``.txt`` of two ids a line, with spaces or a tab between them, where lines
-    that begin with # are comments.
+    A ``.txt`` is an edge list: two ids a line, separated by a space, a tab or a comma; lines that begin with # are
+    comments.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in (*CSV, *LISTS):
         return open_table(path)
-    file = existing(path)
-    with reading(path, _TEXT):
+    file = existing_file(path)
+    with data_errors(path, _TEXT):
         _refuse_compressed(str(path), file)
         if suffix in LISTS:
             columns = ["source", "target"]
-            separator = _gap(str(path), file)
+            separator = _separator(str(path), file)
             options: dict[str, Any] = {"has_header": False, "comment_prefix": "#", "new_columns": columns}
         else:
             columns, _, separator = _header(str(path), file)
@@ -117,26 +117,26 @@ def open_streamed(path: str | Path, scratch: Path) -> Table:
         if len(plan.collect_schema()) != len(columns):
             raise DataError(f"{path}: expected {len(columns)} columns, as its first line has; are its quotes closed?")
         plan = plan.rename(dict(zip(plan.collect_schema().names(), columns, strict=True)))
-        with hushed():
+        with silence_stderr():
             plan.select(pl.all().str.strip_chars()).sink_parquet(
                 scratch, compression="uncompressed", row_group_size=ROWS
             )
             rows = int(pl.scan_parquet(scratch).select(pl.len()).collect().item())
-            kept = pl.scan_parquet(scratch)
-            while rows and all(cell is None for cell in kept.slice(rows - 1, 1).collect().row(0)):
+            copied = pl.scan_parquet(scratch)
+            while rows and all(cell is None for cell in copied.slice(rows - 1, 1).collect().row(0)):
                 rows -= 1
-    return Table(str(path), kept.head(rows), rows)
+    return Table(str(path), copied.head(rows), rows)
 
 
-def _gap(name: str, file: Path) -> str:
-    """What stands between the two ids of an edge list."""
+def _separator(name: str, file: Path) -> str:
+    """The separator of an edge list."""
     with file.open(encoding="utf-8-sig", newline="\n") as text:
-        for line in iter(lambda: text.readline(MOST_HEADER), ""):
+        for line in iter(lambda: text.readline(MAX_HEADER), ""):
             if line.strip() and not line.startswith("#"):
-                gap = next((mark for mark in "\t, ;" if mark in line.strip()), None)
-                if gap is None:
+                separator = next((mark for mark in "\t, ;" if mark in line.strip()), None)
+                if separator is None:
                     break
-                return gap
+                return separator
     raise DataError(f"{name}: expected two ids a line, with a space, a tab or a comma between them")
 
 
@@ -149,11 +149,11 @@ def _refuse_compressed(name: str, file: Path) -> None:
 
 
 def _csv(name: str, file: Path) -> Table:
-    with reading(name, _TEXT):
+    with data_errors(name, _TEXT):
         _refuse_compressed(name, file)
         header, skip, separator = _header(name, file)
         try:
-            # Everything as text: what a column means is decided by all of its values, not by the first hundred.
+            # Everything is text: the type of a column is decided by all of its values, not by the first hundred.
             frame = pl.read_csv(file, separator=separator, infer_schema=False, glob=False)
         except pl.exceptions.ComputeError:
             row = _ragged(file, skip, separator, len(header))
@@ -164,7 +164,7 @@ def _csv(name: str, file: Path) -> Table:
             raise DataError(f"{name}: the header cannot be read; are its quotes closed?")
         frame.columns = header  # Polars leaves doubled quotes in names
         frame = frame.with_columns(pl.all().str.strip_chars())
-        # Files often end in an empty line, which is no row.
+        # An empty last line is no row.
         rows = frame.height
         while rows and all(cell is None for cell in frame.row(rows - 1)):
             rows -= 1
@@ -172,14 +172,14 @@ def _csv(name: str, file: Path) -> Table:
 
 
 def _header(name: str, file: Path) -> tuple[list[str], int, str]:
-    """Column names, the lines they take, and what separates them."""
+    """Column names, the number of lines up to them, and the separator."""
     with file.open(encoding="utf-8-sig", newline="\n") as text:
-        skip, line = 1, text.readline(MOST_HEADER)
+        skip, line = 1, text.readline(MAX_HEADER)
         while line and not line.strip():
-            skip, line = skip + 1, text.readline(MOST_HEADER)
+            skip, line = skip + 1, text.readline(MAX_HEADER)
     if not line:
         raise DataError(f"{name}: is empty; expected a header and rows")
-    if "\0" in line or len(line) == MOST_HEADER:
+    if "\0" in line or len(line) == MAX_HEADER:
         raise DataError(f"{name}: the first line is not a header of column names; is this a CSV file?")
     bare = re.sub(r'"[^"]*"', "", line)
     separator = "\t" if file.suffix.lower() == ".tsv" else max(",;\t", key=bare.count)
@@ -191,7 +191,7 @@ def _header(name: str, file: Path) -> tuple[list[str], int, str]:
 
 
 def _ragged(file: Path, skip: int, separator: str, width: int) -> int | None:
-    """The first row with too many fields, if that is what is wrong."""
+    """The first row with too many fields, if any."""
     with file.open(encoding="utf-8", errors="replace", newline="") as text:
         for _ in range(skip):
             text.readline()
@@ -200,13 +200,13 @@ def _ragged(file: Path, skip: int, separator: str, width: int) -> int | None:
 
 
 def _parquet(name: str, file: Path) -> Table:
-    with reading(name), hushed():
+    with data_errors(name), silence_stderr():
         frame = pl.scan_parquet(file, glob=False, hive_partitioning=False)
         rows, width = int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
         size = 8 * rows * width
-        if size > MOST_BYTES and size > MOST_GROWTH * file.stat().st_size:
+        if size > MAX_BYTES and size > MAX_GROWTH * file.stat().st_size:
             raise DataError(
-                f"{name}: says it unpacks to {rows:,} rows of {width} columns, over {MOST_GROWTH} times its size on"
+                f"{name}: claims to unpack to {rows:,} rows of {width} columns, over {MAX_GROWTH} times its size on"
                 " disk; not read"
             )
         return Table(name, frame, rows)

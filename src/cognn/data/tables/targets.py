@@ -1,4 +1,4 @@
-"""What is to be predicted: target columns, and the task that their values say."""
+"""Target columns, and the task that their values imply."""
 
 from typing import NamedTuple, cast
 
@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from cognn.data.dataset import KINDS, METRICS, Kind, Level, Metric, Task
-from cognn.data.tables.columns import MOST_NAMES
+from cognn.data.tables.columns import MAX_UNIQUE
 from cognn.data.tables.table import Table
 from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
 from cognn.errors import DataError
-from cognn.files.safe_read import listing
+from cognn.files.safe_read import quote_names
 
-MOST_CLASSES = 1000
+MAX_CLASSES = 1000
 DEFAULT_METRIC: dict[Kind, Metric] = {
     "binary": "roc_auc",
     "multiclass": "accuracy",
@@ -34,15 +34,15 @@ class Targets(NamedTuple):
 def read_targets(
     table: Table, names: list[str], level: Level, kind: str = "", metric: str = "", coded: bool = False
 ) -> Targets:
-    """The targets of all items.
+    """Read the targets of all items.
 
     Args:
-        table: A row per item.
-        names: The columns to predict.
+        table: One row per item.
+        names: The target columns.
         level: Whether items are nodes or graphs.
-        kind: The kind of task; empty to see from the values, which is refused where they could mean two things.
-        metric: The score; empty for the usual one.
-        coded: Whether whole numbers are known to be class codes, not amounts.
+        kind: The kind of task; if empty it is inferred from the values, and ambiguous ones are an error.
+        metric: The score; empty for the default of the kind.
+        coded: Whether integers are class codes, not amounts.
     """
     if kind and kind not in KINDS:
         raise DataError(f"task: expected {', '.join(KINDS)}, got {kind!r}")
@@ -51,7 +51,7 @@ def read_targets(
         y = _several(table, names, found)
         outputs, class_names = len(names), list(names)
     elif len(names) > 1:
-        raise DataError(f"task: {found} has one target column, got {len(names)}: {listing(names)}")
+        raise DataError(f"task: {found} has one target column, got {len(names)}: {quote_names(names)}")
     else:
         y, class_names = _classes(table, names[0], found)
         outputs = 1 if found == "binary" else len(class_names)
@@ -62,7 +62,7 @@ def read_targets(
 
 
 def missing_targets(task: Task, num_items: int) -> Tensor:
-    """Targets of items of which none is known."""
+    """Targets of items that are all unlabelled."""
     if task.kind == "multiclass":
         return torch.full((num_items,), -1)
     return torch.full((num_items,) if task.kind == "binary" else (num_items, task.num_outputs), torch.nan)
@@ -78,7 +78,7 @@ def _metric(kind: Kind, metric: str) -> Metric:
 
 
 def _kind(table: Table, names: list[str], coded: bool) -> str:
-    """What the values say, if they can mean one thing only."""
+    """The kind of task that the values imply, if it is unambiguous."""
     columns = [parse(table, name) for name in names]
     if len(columns) == 1:
         return _kind_of_one(table, names[0], columns[0], coded)
@@ -89,10 +89,10 @@ def _kind(table: Table, names: list[str], coded: bool) -> str:
             if cells.dtype == pl.String:
                 raise DataError(f"{table.name}: column {name!r} holds words; several targets are numbers or 0/1 labels")
         return "multilabel"
-    if all(cells.dtype == pl.Float64 for cells in columns) and not all(_whole(cells) for cells in columns):
+    if all(cells.dtype == pl.Float64 for cells in columns) and not all(_integral(cells) for cells in columns):
         return "regression"
     raise DataError(
-        f"{table.name}: columns {listing(names)} are neither 0/1 labels nor fractions; say --task multilabel or"
+        f"{table.name}: columns {quote_names(names)} are neither 0/1 labels nor fractions; give --task multilabel or"
         " --task regression"
     )
 
@@ -103,29 +103,29 @@ def _kind_of_one(table: Table, name: str, cells: pl.Series, coded: bool) -> str:
         raise DataError(_empty(table, name))
     if (
         not coded
-        and len(values) == len(cells.drop_nulls()) > MOST_NAMES
-        and (cells.dtype != pl.Float64 or _whole(values))
+        and len(values) == len(cells.drop_nulls()) > MAX_UNIQUE
+        and (cells.dtype != pl.Float64 or _integral(values))
     ):
         raise DataError(
-            f"{table.name}: column {name!r} has another value in every row, like an id; name another --target, or say"
+            f"{table.name}: column {name!r} has another value in every row, like an id; name another --target, or give"
             " --task multiclass or --task regression"
         )
     if cells.dtype != pl.Float64:
-        if len(values) > MOST_CLASSES:
+        if len(values) > MAX_CLASSES:
             raise DataError(
-                f"{table.name}: column {name!r} has {len(values):,} different words; if they are classes, say --task"
+                f"{table.name}: column {name!r} has {len(values):,} different words; if they are classes, give --task"
                 " multiclass"
             )
         return "binary" if len(values) == 2 else "multiclass"
-    if not _whole(values):
+    if not _integral(values):
         return "regression"
     low, high = float(values[0]), float(values[-1])
     if len(values) == 2 and (coded or high - low == 1 or (low, high) == (-1, 1)):
         return "binary"
-    if coded or (low == 0 and high == len(values) - 1 and len(values) <= MOST_CLASSES):
+    if coded or (low == 0 and high == len(values) - 1 and len(values) <= MAX_CLASSES):
         return "multiclass"
     raise DataError(
-        f"{table.name}: column {name!r} holds whole numbers, which can be classes or amounts; say --task multiclass or"
+        f"{table.name}: column {name!r} holds integers, which may be classes or amounts; give --task multiclass or"
         " --task regression"
     )
 
@@ -134,7 +134,7 @@ def _empty(table: Table, name: str) -> str:
     return f"{table.name}: column {name!r} is empty; at least some rows need a target"
 
 
-def _whole(cells: pl.Series) -> bool:
+def _integral(cells: pl.Series) -> bool:
     return bool((cells.drop_nulls() == cells.drop_nulls().floor()).all())
 
 
@@ -143,12 +143,11 @@ def _classes(table: Table, name: str, kind: str) -> tuple[Tensor, list[str]]:
     known = vocabulary(cells)
     if kind == "binary" and len(known) != 2:
         raise DataError(
-            f"{table.name}: column {name!r} has {len(known)} different values, a binary task has two: {listing(known)}"
+            f"{table.name}: column {name!r} has {len(known)} different values, a binary task has two:"
+            f" {quote_names(known)}"
         )
     if len(known) == 1:
-        raise DataError(
-            f"{table.name}: column {name!r} is {known[0]!r} wherever it is given; there is nothing to learn"
-        )
+        raise DataError(f"{table.name}: column {name!r} has only the value {known[0]!r}; there is nothing to learn")
     code = codes(cells, known)
     if kind == "multiclass":
         return torch.from_numpy(code.copy()), known

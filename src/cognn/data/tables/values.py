@@ -1,4 +1,4 @@
-"""What the cells of a column mean: numbers, yes or no, or words."""
+"""The cells of a column as numbers, booleans or words."""
 
 import numpy as np
 import polars as pl
@@ -9,9 +9,9 @@ from cognn.errors import DataError
 
 
 def parse(table: Table, name: str) -> pl.Series:
-    """The column as Float64, Boolean or String, whatever all of its values agree on; missing ones are null."""
+    """The column as Float64, Boolean or String, whichever fits all values; missing ones are null."""
     cells = table.column(name)
-    if cells.dtype == pl.String:  # mostly numbers, and then there is no need to look for words
+    if cells.dtype == pl.String:  # numbers are the common case; no need to look for missing values
         amounts = cells.cast(pl.Float64, strict=False)
         if amounts.null_count() == cells.null_count():
             return amounts.fill_nan(None)
@@ -24,30 +24,30 @@ def parse(table: Table, name: str) -> pl.Series:
     if amounts.null_count() == cells.null_count():
         return amounts
     lower = cells.str.to_lowercase()
-    if lower.is_in(["true", "false"]).all():  # the missing ones do not count
+    if lower.is_in(["true", "false"]).all():  # nulls are ignored
         return lower == "true"
     return cells
 
 
 def numbers(table: Table, name: str, parsed: pl.Series | None = None) -> pl.Series:
-    """The column as Float64; words are an error, infinite values too."""
+    """The column as Float64; words and infinite values are errors."""
     cells = parse(table, name) if parsed is None else parsed
     if cells.dtype == pl.String:
         failed = cells.is_not_null() & cells.cast(pl.Float64, strict=False).is_null()
         row = failed.arg_max() or 0
         raise DataError(f"{table.at(name, row)}: expected a number, got {cells[row]!r}")
     cells = cells.cast(pl.Float64)
-    endless = np.isinf(cells.to_numpy())
-    if endless.any():
-        row = int(endless.argmax())
+    infinite = np.isinf(cells.to_numpy())
+    if infinite.any():
+        row = int(infinite.argmax())
         raise DataError(f"{table.at(name, row)}: expected a finite number, got {cells[row]}")
     return cells
 
 
 def words(table: Table, name: str) -> pl.Series:
-    """The column as text, cell by cell, such that 3, 3.0 and "3" are the same word and "007" is another."""
+    """The column as text, in which 3, 3.0 and "3" are the same word and "007" is another."""
     given = table.column(name)
-    if given.dtype.is_integer():  # beyond 2^53 a float would take neighbours for the same
+    if given.dtype.is_integer():  # floats above 2^53 would merge neighbours
         return given.cast(pl.String)
     cells = _plain(table, name)
     if cells.dtype == pl.Float64:
@@ -56,7 +56,7 @@ def words(table: Table, name: str) -> pl.Series:
 
 
 def vocabulary(cells: pl.Series) -> list[str]:
-    """The different words: by size where all are numbers, else by the alphabet."""
+    """The distinct words, sorted by value if all are numbers, else alphabetically."""
     found = pl.DataFrame({"word": cells.drop_nulls().unique()})
     size = found["word"].cast(pl.Float64, strict=False).fill_nan(None)
     order = ["size", "word"] if size.null_count() == 0 else ["word"]
@@ -64,7 +64,7 @@ def vocabulary(cells: pl.Series) -> list[str]:
 
 
 def codes(cells: pl.Series, known: list[str]) -> NDArray[np.int64]:
-    """Position of every word in a vocabulary; -1 where there is none, -2 where it is unknown."""
+    """Position of every word in a vocabulary; -1 if missing, -2 if unknown."""
     places = pl.DataFrame({"word": known, "place": range(len(known))}, {"word": pl.String, "place": pl.Int64})
     found = pl.DataFrame({"word": cells}).join(places, on="word", how="left", maintain_order="left")
     place = found.select(pl.when(pl.col("word").is_null()).then(-1).otherwise(pl.col("place").fill_null(-2)))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cognn.config.options import Config
-from cognn.config.toml import RECIPES, load
+from cognn.config.toml import RECIPES, load_config
 from cognn.errors import ConfigError
 
 SOURCE = "finkelshtein2024"
@@ -25,6 +25,6 @@ def load_recipe(experiment: str, dataset: str, model: str) -> Config:
     file = recipe_path(experiment, dataset, model)
     if not file.exists():
         raise ConfigError(f"recipe: there is none for {model} on {dataset} in {experiment} ({file.name})")
-    config = load(file)
+    config = load_config(file)
     config.check()
     return config

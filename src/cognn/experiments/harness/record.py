@@ -42,7 +42,7 @@ def lock_record(out: Path, name: str, budget: Budget) -> Iterator[None]:
     """Exclude other processes: a record is read once, so a second writer would lose the runs of the first."""
     record = out / f"{record_stem(name, budget)}.json"
     busy = f"{record}: another cognn reproduce is writing it; wait for it, or give another --out and --work"
-    with locks.alone(out / f".{record.stem}.lock", busy):
+    with locks.exclusive(out / f".{record.stem}.lock", busy):
         yield
 
 

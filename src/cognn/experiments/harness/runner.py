@@ -11,6 +11,7 @@ import torch
 from matplotlib.figure import Figure
 
 from cognn.config.options import Config, DataConfig
+from cognn.config.toml import to_toml
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, RunError
@@ -222,7 +223,7 @@ class ExperimentRunner:
             done.update(parse_numbers("splits", config.data.splits, len(self._dataset(config.data).splits)))
             config.data.splits = ",".join(map(str, sorted(done)))
         if known.data.splits != config.data.splits:
-            write(folder / "config.toml", config.to_toml().encode())
+            write(folder / "config.toml", to_toml(config).encode())
 
     # The record -------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from cognn.data.dataset import Dataset
-from cognn.data.synthetic.root_neighbors import as_dataset, edges_right
+from cognn.data.synthetic.root_neighbors import edges_right, root_neighbors_dataset
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell, trace_splits
 from cognn.experiments.statistics.significance import PublishedScore
@@ -42,7 +42,7 @@ LIMITS = {
 
 def run(runner: ExperimentRunner) -> None:
     """Train all models, and measure which edges the Co-GNNs keep."""
-    runner.facts[CHANCE] = chance(as_dataset())
+    runner.facts[CHANCE] = chance(root_neighbors_dataset())
     known = {row["model"]: row for row in runner.facts.get(EDGES, [])}
     runner.selected((DATASET,), "datasets")
     for model in runner.selected(MODELS, "models"):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cognn import __version__
+from cognn.config.toml import to_toml
 from cognn.files.atomic import write
 from cognn.files.json import read_json
 from cognn.report.data.run_view import RunView, model_name
@@ -63,7 +64,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
             "subtitle": escape(subtitle),
             "style": _asset("style.css"),
             "summary": _summary(view),
-            "config": escape(view.fitted.config.to_toml().strip()),
+            "config": escape(to_toml(view.fitted.config).strip()),
             "classes": escape(view.classes.name),
             "search": "Node id" if by_node else "Graph",
             "extent": escape(" ".join(filter(None, [_extent(explorer), _decided(view)]))),

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognn.core.graph import _TENSORS, Graph
-from cognn.data.pieces import pieces
+from cognn.data.assemble import build_graphs
 from tests.conftest import Case, cases
 
 
@@ -15,8 +15,8 @@ def same(one: Graph, other: Graph) -> bool:
 
 
 @given(st.lists(cases(), min_size=1, max_size=5))
-def test_pieces_are_what_each_graph_would_be(parts: list[Case]):
-    graphs = pieces(
+def test_built_graphs_are_what_each_graph_would_be(parts: list[Case]):
+    graphs = build_graphs(
         torch.cat([case.edge_index for case in parts], dim=1),
         torch.tensor([case.num_nodes for case in parts]),
         torch.tensor([case.edge_index.size(1) for case in parts]),
@@ -31,6 +31,6 @@ def test_pieces_are_what_each_graph_would_be(parts: list[Case]):
 def test_edges_out_of_their_graph_are_refused():
     edges = torch.tensor([[0, 1, 0], [1, 2, 0]])
     with pytest.raises(ValueError, match=r"column 1 is \[1, 2\], but its graph has 2 nodes"):
-        pieces(edges, torch.tensor([2, 9]), torch.tensor([2, 1]))
+        build_graphs(edges, torch.tensor([2, 9]), torch.tensor([2, 1]))
     with pytest.raises(ValueError, match="num_edges: adds up to 2, but there are 3 edges"):
-        pieces(edges, torch.tensor([3, 9]), torch.tensor([1, 1]))
+        build_graphs(edges, torch.tensor([3, 9]), torch.tensor([1, 1]))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch_geometric.data import Data, InMemoryDataset
 
-from cognn.data.published.pyg_datasets import WholeFiles, mask_splits, opened
+from cognn.data.published.pyg_datasets import AtomicDownload, published_splits, raw_file_errors
 from cognn.errors import DataError
 
 
@@ -36,7 +36,7 @@ class Published(InMemoryDataset):
         self.save([Data(x=torch.tensor(numbers))], self.processed_paths[0])
 
 
-class Whole(WholeFiles, Published):
+class Atomic(AtomicDownload, Published):
     kind = "toys"
 
 
@@ -46,53 +46,52 @@ def files(folder: Path) -> set[str]:
 
 def test_as_pyg_but_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Whole, "fails_at", "download")
+        patch.setattr(Atomic, "fails_at", "download")
         with pytest.raises(DataError, match=r"dataset toy: .*connection lost.*COGNN_MIRROR"):
-            Whole(str(tmp_path))
+            Atomic(str(tmp_path))
     assert files(tmp_path) == set()
     with monkeypatch.context() as patch:
-        patch.setattr(Whole, "fails_at", "process")
+        patch.setattr(Atomic, "fails_at", "process")
         with pytest.raises(KeyboardInterrupt):
-            Whole(str(tmp_path))
+            Atomic(str(tmp_path))
     assert files(tmp_path) == {"a.txt", "b.txt"}
     for _ in range(2):
-        assert Whole(str(tmp_path))[0].x.tolist() == [1, 2]
+        assert Atomic(str(tmp_path))[0].x.tolist() == [1, 2]
     assert files(tmp_path) == {"a.txt", "b.txt", "data.pt", "pre_filter.pt", "pre_transform.pt"}
     assert {path.name for path in tmp_path.iterdir()} == {"raw", "processed"}
 
 
 def test_another_process_may_be_faster(tmp_path: Path) -> None:
-    class Late(Whole):
+    class Late(Atomic):
         def process(self) -> None:
             super().process()
             if not (tmp_path / "processed").exists():
-                Whole(str(tmp_path))
+                Atomic(str(tmp_path))
 
     assert Late(str(tmp_path))[0].x.tolist() == [1, 2]
     assert {path.name for path in tmp_path.iterdir()} == {"raw", "processed"}
 
 
 def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
-    def fail() -> None:
+    message = r"^dataset toy-set: cannot read .*Toy_Set \(EOFError\); delete that folder"
+    with pytest.raises(DataError, match=message), raw_file_errors(tmp_path, "Toy_Set"):
         raise EOFError
-
-    with pytest.raises(DataError, match=r"^dataset toy-set: cannot read .*Toy_Set \(EOFError\); delete that folder"):
-        opened(tmp_path, "Toy_Set", fail)
-    assert opened(tmp_path, "Toy_Set", lambda: 3) == 3
+    with raw_file_errors(tmp_path, "Toy_Set"):
+        pass
 
 
 def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
-    def fail() -> None:
+    message = r"cannot cache datasets here \(No space left on device\); set COGNN_CACHE"
+    with pytest.raises(DataError, match=message), raw_file_errors(tmp_path, "toy"):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(DataError, match=r"cannot keep datasets here \(No space left on device\); set COGNN_CACHE"):
-        opened(tmp_path, "toy", fail)
 
-
-def test_mask_splits() -> None:
-    train, val, test = (
-        torch.tensor(rows, dtype=torch.bool) for rows in ([[1, 0], [0, 0]], [[0, 1], [0, 0]], [[0, 0], [1, 1]])
-    )
-    first, second = mask_splits(train, val, test)
-    assert [part.tolist() for part in (first.train, first.val, first.test)] == [[0], [], [1]]
-    assert [part.tolist() for part in (second.train, second.val, second.test)] == [[], [0], [1]]
+def test_every_column_of_the_masks_is_a_split() -> None:
+    masks = {
+        "train_mask": torch.tensor([[1, 0], [0, 0], [0, 1]]).bool(),
+        "val_mask": torch.tensor([[0, 1], [0, 0], [1, 0]]).bool(),
+        "test_mask": torch.tensor([[0, 0], [1, 1], [0, 0]]).bool(),
+    }
+    first, second = published_splits("toy", Data(x=torch.zeros(3, 1), **masks))
+    assert [part.tolist() for part in (first.train, first.val, first.test)] == [[0], [2], [1]]
+    assert [part.tolist() for part in (second.train, second.val, second.test)] == [[2], [0], [1]]

@@ -1,14 +1,13 @@
-"""Which files belong together, and which of their columns means what."""
+"""The tables of a graph, and the role of each column: id, end of an edge, target, split, or feature."""
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from cognn.config.options import DataConfig
 from cognn.data.tables.schema import Schema
-from cognn.data.tables.table import CSV, PARQUET, Table, open_table
+from cognn.data.tables.table import Table
 from cognn.errors import DataError
-from cognn.files.safe_read import listing
+from cognn.files.safe_read import quote_names
 
 ID_NAMES = ("id", "node_id", "node")
 END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("sender", "receiver"), ("u", "v"))
@@ -16,7 +15,7 @@ GRAPH_NAMES = ("graph_id", "graph")
 TARGET_NAMES = ("y", "label", "target", "class")
 SPLIT_NAME = "split"
 INDEX = re.compile(r"__index_level_\d+__")
-"""What pandas calls a nameless index in a Parquet file: where a row stood, which is no feature."""
+"""Name of an unnamed pandas index in a Parquet file; a row number is no feature."""
 
 
 @dataclass
@@ -27,7 +26,7 @@ class Tables:
     edges: Table
     graphs: Table | None = None
     directed: bool | None = None
-    """What the file itself says; CSV and Parquet say nothing."""
+    """As declared in the file; None for CSV and Parquet."""
 
 
 @dataclass
@@ -43,44 +42,20 @@ class Roles:
     ignored: list[str] = field(default_factory=list)
 
     def node_features(self, table: Table) -> list[str]:
-        """The columns of the node table that are left."""
-        return self._left(table, self.id, *self.targets, *self.splits)
+        """Feature columns of the node table."""
+        return self._others(table, self.id, *self.targets, *self.splits)
 
     def edge_features(self, table: Table) -> list[str]:
-        """The columns of the edge table that are left."""
-        return self._left(table, self.edge_source, self.edge_target)
+        """Feature columns of the edge table."""
+        return self._others(table, self.edge_source, self.edge_target)
 
-    def _left(self, table: Table, *taken: str) -> list[str]:
-        others = {*taken, self.graph, *self.ignored}
-        return [name for name in table.columns if name not in others and not INDEX.fullmatch(name)]
-
-
-def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
-    """The tables of a folder, of a GraphML file, or of a node table with its companions."""
-    place = Path(path).expanduser()
-    if place.suffix.lower() == ".graphml":
-        from cognn.data.readers.graphml import read_graphml
-
-        return read_graphml(path)
-    if is_folder(path):
-        nodes, edges, graphs = (
-            given or table_in(place, stem) for given, stem in (("", "nodes"), (edges, "edges"), (graphs, "graphs"))
-        )
-        if not nodes:
-            raise DataError(f"{path}: expected nodes.csv or nodes.parquet in this folder, and edges beside it")
-    else:
-        nodes = path
-    node_table = open_table(nodes)
-    if not edges:
-        raise DataError(f"{path}: a node table needs its edge table; give it with --edges")
-    tables = Tables(node_table.load(), open_table(edges), open_table(graphs).load() if graphs else None)
-    if not tables.nodes.num_rows:
-        raise DataError(f"{tables.nodes.name}: has no rows; a graph needs at least one node")
-    return tables
+    def _others(self, table: Table, *taken: str) -> list[str]:
+        taken_or_ignored = {*taken, self.graph, *self.ignored}
+        return [name for name in table.columns if name not in taken_or_ignored and not INDEX.fullmatch(name)]
 
 
 def find_roles(tables: Tables, config: DataConfig) -> Roles:
-    """Roles as the config says, else by the usual names; there may be no target."""
+    """Roles as given in the config, else by the usual column names; there may be no target."""
     nodes, edges = tables.nodes, tables.edges
     source, target = _ends(edges, config)
     roles = Roles(_named(nodes, config.id_column, ID_NAMES, "the id of the nodes", "--id-column"), source, target)
@@ -102,7 +77,7 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     usual = [name for name in TARGET_NAMES if name in items.columns and name not in roles.ignored]
     if len(usual) > 1 and not roles.targets:
         raise DataError(
-            f"{items.name}: is {usual[0]!r} or {usual[1]!r} to be predicted? Say --target, and --ignore the other if it"
+            f"{items.name}: is {usual[0]!r} or {usual[1]!r} the target? Give --target, and --ignore the other if it"
             " is no feature"
         )
     roles.targets = roles.targets or usual
@@ -115,24 +90,24 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
         if clash:
             raise DataError(
                 f"{nodes.name}: column {clash[0]!r} has the name of a target or split in {items.name}; rename it if it"
-                f" is a feature, else leave it out with --ignore {clash[0]} (and say --target)"
+                f" is a feature, else leave it out with --ignore {clash[0]} (and give --target)"
             )
     taken = [roles.id if items is nodes else "", roles.graph, *roles.targets, *roles.splits]
     twice = [name for name in taken if name and taken.count(name) > 1]
     if twice or source == target:
-        raise DataError(f"{items.name}: column {(twice or [source])[0]!r} cannot have two meanings at once")
+        raise DataError(f"{items.name}: column {(twice or [source])[0]!r} cannot have two roles")
     return roles
 
 
 def known_roles(tables: Tables, schema: Schema) -> Roles:
-    """Roles as they were in the files that a model was trained on."""
+    """Roles of the columns in the files that a model was trained on."""
     tables.nodes.require(schema.id, *([schema.graph] if schema.graph else []))
     tables.edges.require(schema.edge_source, schema.edge_target)
     return Roles(schema.id, schema.edge_source, schema.edge_target, schema.graph)
 
 
 def split_names(text: str) -> list[str]:
-    """Column names from a list with commas."""
+    """Column names from a comma-separated list."""
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
@@ -144,7 +119,7 @@ def _named(table: Table, chosen: str, usual: tuple[str, ...], what: str, flag: s
     for name in usual:
         if name in lower:
             return lower[name]
-    raise DataError(f"{table.name}: which column is {what}? Say so with {flag}; it has {listing(table.columns)}")
+    raise DataError(f"{table.name}: which column is {what}? Name it with {flag}; it has {quote_names(table.columns)}")
 
 
 def _ends(edges: Table, config: DataConfig) -> tuple[str, str]:
@@ -160,22 +135,6 @@ def _ends(edges: Table, config: DataConfig) -> tuple[str, str]:
     if len(edges.columns) == 2:
         return edges.columns[0], edges.columns[1]
     raise DataError(
-        f"{edges.name}: which columns are the two ends of an edge? Say so with --edge-source and --edge-target; it has"
-        f" {listing(edges.columns)}"
+        f"{edges.name}: which columns are the ends of an edge? Name them with --edge-source and --edge-target; it has"
+        f" {quote_names(edges.columns)}"
     )
-
-
-def is_folder(path: str) -> bool:
-    """Whether this is one; text that cannot be a path is not."""
-    try:
-        return Path(path).expanduser().is_dir()
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def table_in(folder: Path, stem: str) -> str:
-    """The table of that name, whatever its ending; empty if there is none."""
-    found = [folder / (stem + suffix) for suffix in PARQUET + CSV if (folder / (stem + suffix)).is_file()]
-    if len(found) > 1:
-        raise DataError(f"{folder}: holds both {found[0].name} and {found[1].name}; keep one of them")
-    return str(found[0]) if found else ""

@@ -5,35 +5,36 @@ from pathlib import Path
 import pytest
 import torch
 
-from cognn.data import registry
+from cognn.data.catalogue import ENTRIES, NAMES, Entry, find_entry
 from cognn.data.check.statistics import compare, measure
-from cognn.data.synthetic.root_neighbors import as_dataset, root_edges, root_neighbors
+from cognn.data.load import load_named
+from cognn.data.synthetic.root_neighbors import root_edges, root_neighbors, root_neighbors_dataset
 from cognn.errors import DataError
 
-GENERATED = [name for name, entry in registry.ENTRIES.items() if entry.generated]
-PUBLISHED = [name for name, entry in registry.ENTRIES.items() if not entry.generated]
+GENERATED = [name for name, entry in ENTRIES.items() if entry.generated]
+PUBLISHED = [name for name, entry in ENTRIES.items() if not entry.generated]
 ELSEWHERE = {"tu", "lrgb"}  # collections whose own tests hold them against the published figures
 
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated(name: str) -> None:
-    dataset, known = registry.load(name), registry.ENTRIES[name]
-    assert registry.origin(known) == "generated"
+    dataset, known = load_named(name), ENTRIES[name]
+    assert known.origin == "generated"
     check(dataset, known)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in PUBLISHED if name == "enzymes" or registry.ENTRIES[name].folder[0] not in ELSEWHERE]
+    "name", [name for name in PUBLISHED if name == "enzymes" or ENTRIES[name].folder[0] not in ELSEWHERE]
 )
 def test_published(name: str, mirror: Path) -> None:
-    known = registry.ENTRIES[name]
-    if registry.origin(known) != "mirror" or name == "citeseer":
+    known = ENTRIES[name]
+    if known.origin != "mirror" or name == "citeseer":
         pytest.skip(f"{name} is not in the mirror {mirror}")
-    check(registry.load(name), known)
-    assert registry.origin(known) == "cache"
+    check(load_named(name), known)
+    assert known.origin == "cache"
 
 
-def check(dataset, known: registry.Entry) -> None:
+def check(dataset, known: Entry) -> None:
     assert dataset.name == known.name
     assert (dataset.task.level, dataset.task.kind, dataset.task.metric) == (known.level, known.kind, known.metric)
     assert dataset.facts == known.facts
@@ -49,7 +50,7 @@ def check(dataset, known: registry.Entry) -> None:
 
 @pytest.mark.parametrize("name", ["root-neighbors", "minesweeper-board", "long-range"])
 def test_the_seed_is_the_data(name: str) -> None:
-    one, again, other = registry.load(name), registry.load(name), registry.load(name, data_seed=1)
+    one, again, other = load_named(name), load_named(name), load_named(name, data_seed=1)
     assert torch.equal(one.x, again.x)
     assert torch.equal(one.splits[0].train, again.splits[0].train)
     assert one.x.shape != other.x.shape or not torch.equal(one.x, other.x)
@@ -60,40 +61,37 @@ def test_the_seed_is_the_data(name: str) -> None:
 )
 def test_near_names(wrong: str, right: str) -> None:
     with pytest.raises(DataError, match=rf"dataset '{wrong}' is not known; did you mean .*{right}.*`cognn data list`"):
-        registry.load(wrong)
+        load_named(wrong)
 
 
 def test_a_name_like_no_other() -> None:
     with pytest.raises(DataError, match=r"^dataset 'xyz' is not known; `cognn data list` shows all names$"):
-        registry.load("xyz")
+        load_named("xyz")
 
 
 def test_origin_without_mirror() -> None:
-    assert registry.origin(registry.entry("questions")) == "network"
-    assert registry.origin(registry.entry("roman-empire-glove")) == "nowhere"
+    assert find_entry("questions").origin == "network"
+    assert find_entry("roman-empire-glove").origin == "nowhere"
 
 
 def test_names() -> None:
-    assert len(registry.NAMES) == 21
-    assert all(name == name.lower() and "_" not in name for name in registry.NAMES)
-    assert all(entry.description and "\n" not in entry.description for entry in registry.ENTRIES.values())
+    assert len(NAMES) == 21
+    assert all(name == name.lower() and "_" not in name for name in NAMES)
+    assert all(entry.description and "\n" not in entry.description for entry in ENTRIES.values())
 
 
-def test_the_catalogue_alone_needs_no_torch() -> None:
+def test_the_catalogue_needs_no_torch() -> None:
     """``cognn data list`` has only names to show."""
-    path = Path(registry.__file__).with_name("catalogue.py")
     code = (
-        "import importlib.util as u, sys\n"
-        f"spec = u.spec_from_file_location('catalogue', {str(path)!r})\n"
-        "module = sys.modules['catalogue'] = u.module_from_spec(spec)\n"
-        "spec.loader.exec_module(module)\n"
+        "import sys, cognn.data.catalogue as catalogue\n"
+        "[entry.origin for entry in catalogue.ENTRIES.values()]\n"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_root_neighbors_is_one_graph_with_targets_at_roots() -> None:
-    dataset = as_dataset(num_trees=20)
+    dataset = root_neighbors_dataset(num_trees=20)
     (split,) = dataset.splits
     assert [len(part) for part in (split.train, split.val, split.test)] == [20, 20, 20]
     for name, roots in (("train", split.train), ("val", split.val), ("test", split.test)):
