@@ -3,14 +3,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognn.core.graph import _TENSORS, Graph
+from cognn import Graph
 from cognn.data.assemble import build_graphs
 from tests.conftest import Case, cases
 
 
 def same(one: Graph, other: Graph) -> bool:
     return one.num_nodes == other.num_nodes and all(
-        torch.equal(getattr(one, name), getattr(other, name)) for name in _TENSORS
+        torch.equal(getattr(one, name), getattr(other, name)) for name in Graph._tensors
     )
 
 

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cognn.core.graph import _TENSORS, Graph
+from cognn import Graph
 from cognn.data.sampling.subgraphs import Subgraphs
 
 
@@ -20,7 +20,7 @@ def test_a_cut_is_the_graph_that_its_edges_would_make(data, nodes: int) -> None:
         assert torch.equal(chosen[cut.edge_index], graph.edge_index[:, edges])
         fresh = Graph(cut.edge_index, len(chosen))
         for one, other in ((cut, fresh), (cut.loopless, fresh.loopless)):
-            for name in _TENSORS:
+            for name in Graph._tensors:
                 assert torch.equal(getattr(one, name), getattr(other, name)), name
                 assert getattr(one, name).dtype == getattr(other, name).dtype, name
         into = torch.isin(graph.edge_index[1], chosen)

@@ -10,7 +10,7 @@ from cognn.cli.main import main
 from cognn.config.options import DataConfig
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
-from cognn.data.published import peptides_files
+from cognn.data.published import peptides
 from cognn.errors import DataError
 from cognn.experiments import load_experiment
 from cognn.experiments.harness import runner
@@ -44,13 +44,13 @@ def test_smoke_of_peptides(mirror, reproduce, tmp_path, monkeypatch) -> None:
         pytest.skip("the mirror has no lrgb")
     few = tmp_path / "mirror" / "lrgb" / "peptides-func" / "raw"
     few.mkdir(parents=True)
-    with gzip.open(whole / peptides_files.TABLE, "rt", encoding="utf-8") as file:
+    with gzip.open(whole / peptides.TABLE, "rt", encoding="utf-8") as file:
         head, *rows = file.readlines()
     rows = rows[::500]
-    with gzip.open(few / peptides_files.TABLE, "wt", encoding="utf-8") as file:
+    with gzip.open(few / peptides.TABLE, "wt", encoding="utf-8") as file:
         file.writelines([head, *rows])
     train, val, test = (np.arange(part, len(rows), 3) for part in range(3))
-    np.savez(few / peptides_files.SPLITS, train=train, val=val, test=test)
+    np.savez(few / peptides.SPLITS, train=train, val=val, test=test)
     monkeypatch.setenv("COGNN_MIRROR", str(tmp_path / "mirror"))
     record = reproduce("peptides-func", "--models", ";".join(peptides_func.MODELS))
     assert [run["model"] for run in record["runs"]] == list(peptides_func.MODELS)

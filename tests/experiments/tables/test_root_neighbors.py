@@ -8,7 +8,7 @@ import torch
 
 from cognn.cli.main import main
 from cognn.config.toml import read_recipe
-from cognn.data.synthetic.root_neighbors import edges_right, root_edges
+from cognn.data.synthetic.root_neighbors import edges_right, root_edges, root_neighbors_dataset
 from cognn.experiments.harness.recipes import load_recipe, recipe_path
 from cognn.experiments.tables import root_neighbors
 
