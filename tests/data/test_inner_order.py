@@ -4,7 +4,7 @@ import pytest
 
 from tests.test_architecture import EDGES
 
-ORDER = ("dataset", "tables", "splitting", "assemble", "published", "catalogue", "readers")
+ORDER = ("readout", "dataset", "tables", "splitting", "assemble", "published", "catalogue", "readers")
 ORDER += ("synthetic", "sampling", "store", "load", "check")
 
 

@@ -19,7 +19,7 @@ def test_every_recipe_is_sound_and_says_how_it_was_found(file: Path) -> None:
     source, rest = file.stem.split("-", 1)
     assert source == recipes.SOURCE
     name = next(name for name in EXPERIMENTS if rest.startswith(name + "-"))
-    config = recipes.load(file)
+    config = recipes.load_config(file)
     config.check()
     assert rest.removeprefix(name + "-").startswith(config.data.dataset + "-")
     assert read_recipe(file)["about"]["how"]
@@ -38,7 +38,7 @@ def test_every_cell_of_a_table_has_its_recipe(name: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(recipes.RECIPES.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_recipe_builds_its_model(file: Path) -> None:
-    config = recipes.load(file)
+    config = recipes.load_config(file)
     entry = ENTRIES[config.data.dataset]
     outputs = 1 if entry.kind == "binary" else 5
     small = Dataset(
