@@ -1,7 +1,7 @@
 """One layer of a cooperative model: decide, update, normalise.
 
-All layers share :func:`run_layers` and are passed to it as arguments, so that compiling it once serves every layer,
-every epoch and every size of graph.
+All layers share :func:`run_layers` and are passed to it as arguments, so that one compiled function serves every layer,
+every epoch and every graph size.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ class Parts(NamedTuple):
     residual: nn.Module | None
 
 
-class Step(NamedTuple):
-    """The states after a layer, what the nodes did there, and the logits behind it.
+class LayerOutput(NamedTuple):
+    """The node states after a layer, the decision of the layer, and its logits.
 
-    The last two are None if the model has no action network.
+    Without an action network decision and logits are None, unless actions are forced.
     """
 
     h: Tensor
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 def enter(model: "CoGNN", h: Tensor) -> Tensor:
-    """From the output of the encoder to the states before the first layer."""
+    """Dropout and activation between the encoder and the first layer."""
     return model.act(dropout(h, model.dropout, model.training))
 
 
@@ -50,17 +50,17 @@ def run_layers(
     actions: ActionMode | Sequence[Tensor],
     generator: torch.Generator | None,
     keep_logits: bool,
-) -> list[Step]:
+) -> list[LayerOutput]:
     """Run consecutive layers; ``actions`` is a mode, or the codes ``(N,)`` of each layer."""
-    steps = []
+    outputs = []
     for index, parts in enumerate(layers):
         codes = actions if isinstance(actions, str) else actions[index]
-        steps.append(step(model, parts, h, hearing, codes, generator, keep_logits))
-        h = steps[-1].h
-    return steps
+        outputs.append(run_layer(model, parts, h, hearing, codes, generator, keep_logits))
+        h = outputs[-1].h
+    return outputs
 
 
-def step(
+def run_layer(
     model: "CoGNN",
     parts: Parts,
     h: Tensor,
@@ -68,12 +68,12 @@ def step(
     actions: ActionMode | Tensor,
     generator: torch.Generator | None,
     keep_logits: bool,
-) -> Step:
-    """From the states before a layer to those after it."""
+) -> LayerOutput:
+    """Run one layer on the states ``h`` ``(N, channels)``."""
     if model.norm_first:
         h = parts.norm(h)
     decision, logits = decide(model, h, hearing, actions, generator, keep_logits)
-    return Step(
+    return LayerOutput(
         update(model, parts, h, hearing if decision is None else hearing._replace(gates=decision.gates)),
         decision,
         logits,
@@ -81,7 +81,7 @@ def step(
 
 
 def update(model: "CoGNN", parts: Parts, h: Tensor, hearing: Hearing) -> Tensor:
-    """The environment's part of a layer, from states that are normalised already where the norm comes first."""
+    """The environment network's part of a layer; with ``norm_first``, ``h`` is already normalised."""
     out = parts.layer(h, hearing)
     skip = 0 if parts.residual is None else parts.residual(hearing.own(h))
     if model.norm_first:
@@ -97,7 +97,7 @@ def decide(
     generator: torch.Generator | None,
     keep_logits: bool,
 ) -> tuple[Decision | None, Tensor | None]:
-    """The actions' part of a layer: what every node does, and the logits behind it."""
+    """The action network's part of a layer: the decision and its logits."""
     forced, logits = isinstance(actions, Tensor), None
     if model.action_network is not None and (keep_logits or not forced):
         logits = model.action_network.logits(h, hearing)

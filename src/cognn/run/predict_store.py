@@ -18,7 +18,7 @@ from cognn.data.store.store import Store, open_store
 from cognn.data.tables.schema import Schema
 from cognn.errors import DataError, RunError
 from cognn.inference import Pass, Scratch, infer
-from cognn.inference.layerwise import identity
+from cognn.inference.layerwise import fingerprint
 from cognn.run.fit import Fitted, Prediction, precision
 from cognn.run.predict import as_table
 from cognn.train.build import cooperative, predictions
@@ -51,7 +51,7 @@ def write_store_predictions(
     acts = cooperative(model) is not None
     draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
     options = {"actions": config.actions, "keep": actions, "seed": seed, "precision": config.precision, **draws}
-    begun = {"model": identity(model), "store": store.identity, "options": options}
+    begun = {"model": fingerprint(model), "store": store.identity, "options": options}
     scratch = Scratch(out.with_name(f"{out.name}.work"), begun)
     keep = actions and acts
     passes = []
