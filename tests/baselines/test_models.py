@@ -181,7 +181,7 @@ def test_actions_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="actions: "):
         build(name)(case.x, case.edge_index, actions="argmax")
     if name in OWN:
-        with pytest.raises(ValueError, match=f"actions: the nodes of '{name}' have none; leave it out"):
+        with pytest.raises(ValueError, match=f"actions: the baseline '{name}' has none; omit it"):
             build(name)(case.x, case.edge_index, actions=case.actions[:2])
         with pytest.raises(TypeError, match="samples"):
             build(name)(case.x, case.edge_index, samples=3)
@@ -193,12 +193,12 @@ def test_actions_are_refused(name: str) -> None:
         (
             "gcn",
             {"env": "gcn"},
-            "env: the baseline 'gcn' has no such option, got 'gcn'; leave it out, or take a recipe without it",
+            "env: the baseline 'gcn' has no such option, got 'gcn'; omit it, or use a recipe without it",
         ),
         ("gat", {"action_layers": 3}, "action_layers: the baseline 'gat' has no such option"),
         ("sumgnn", {"temperature": "0.5"}, "temperature: the baseline 'sumgnn' has no such option"),
         ("meangnn", {"mean_over": "all"}, "mean_over: the baseline 'meangnn' has no such option"),
-        ("meangnn", {"heads": 2}, "heads: the baseline 'meangnn' has no such option, got 2; leave it out"),
+        ("meangnn", {"heads": 2}, "heads: the baseline 'meangnn' has no such option, got 2; omit it"),
         ("gcn", {"heads": 2}, "heads: 'gcn' has no attention heads, got 2; only gat, gat-sep, gt, gt-sep have"),
         ("gt", {"heads": 3}, "heads: expected a divisor of hidden_channels=8, got 3"),
         ("gin", {"norm_first": False}, "norm_first: the baseline 'gin' normalises first"),
@@ -206,8 +206,8 @@ def test_actions_are_refused(name: str) -> None:
         ("gcnii", {"residual": "none"}, "residual: 'gcnii' has its own"),
         ("gcnii", {"alpha": 1.5}, "alpha: expected 0 <= alpha <= 1, got 1.5"),
         ("gcnii", {"theta": 0.0}, "theta: expected a number above 0, got 0.0"),
-        ("gcn", {"alpha": 0.5}, "alpha, theta: are of 'gcnii', got 0.5 and 0.5; leave them out for 'gcn'"),
-        ("meangnn", {"theta": 1.0}, "theta: the baseline 'meangnn' has no such option, got 1.0; leave it out"),
+        ("gcn", {"alpha": 0.5}, "alpha, theta: only 'gcnii' has them, got 0.5 and 0.5; omit them for 'gcn'"),
+        ("meangnn", {"theta": 1.0}, "theta: the baseline 'meangnn' has no such option, got 1.0; omit it"),
         ("sage", {"dropout": 1.0}, "dropout: expected 0 <= dropout < 1"),
         ("sage", {"act": "swish"}, "act: expected one of 'gelu'"),
         ("sage", {"norm": "group"}, "norm: expected one of 'layer'"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from cognn import CoGNN, Graph
+from cognn.core import ops
 from cognn.core.graph import _prepared, as_graph
 from tests.conftest import Case, cases, dense, random_case
 
@@ -129,6 +130,46 @@ def test_a_graph_first_seen_while_scoring_serves_training_and_copies() -> None:
     assert torch.equal(graph.edge_index[1][graph.in_edge], graph.in_receiver.long())
     case.edge_index.data = case.edge_index.flip(0).clone()
     assert torch.equal(as_graph(case.edge_index, 9).edge_index, case.edge_index)
+
+
+@given(cases(), cases())
+def test_the_reversed_graph_is_the_graph_of_flipped_edges(a: Case, b: Case) -> None:
+    one = Graph(a.edge_index, a.num_nodes)
+    for graph in (one, Graph.cat([one, Graph(b.edge_index, b.num_nodes)])):
+        found, expected = graph.reversed, Graph(graph.edge_index.flip(0), graph.num_nodes)
+        for left, right in ((found, expected), (found.loopless, expected.loopless)):
+            for name in Graph._tensors:
+                assert getattr(left, name).dtype == getattr(right, name).dtype, name
+                assert torch.equal(getattr(left, name), getattr(right, name)), name
+            assert (left.num_senders, left.num_receivers) == (graph.num_nodes, graph.num_nodes)
+            # Edges keep their columns: edge features need no reordering.
+            assert torch.equal(graph.edge_index[0][left.in_edge], left.in_receiver.long())
+            assert torch.equal(graph.edge_index[1][left.in_edge], left.in_sender.long())
+        assert found.reversed is graph
+        assert found is graph.reversed
+        assert found.batch is graph.batch
+        assert found.num_graphs == graph.num_graphs
+        assert repr(found) == repr(graph)
+
+
+@given(cases(channels=2))
+def test_a_product_on_the_reversed_graph_is_that_of_the_transpose(case: Case) -> None:
+    graph, n = Graph(case.edge_index, case.num_nodes).reversed, case.num_nodes
+    rng = torch.Generator().manual_seed(0)
+    listen, broadcast, weight = (
+        torch.rand(size, generator=rng, dtype=torch.float64).requires_grad_() for size in (n, n, graph.num_edges)
+    )
+    x = case.x.clone().requires_grad_()
+
+    def product(x, listen, broadcast, weight):
+        return ops.heard(graph, x, listen, broadcast, weight[graph.in_edge])
+
+    sender, receiver = case.edge_index
+    matrix = torch.zeros(n, n, dtype=torch.float64).index_put((receiver, sender), weight, accumulate=True)
+    torch.testing.assert_close(
+        product(x, listen, broadcast, weight), listen[:, None] * (matrix.t() @ (broadcast[:, None] * x))
+    )
+    assert torch.autograd.gradcheck(product, (x, listen, broadcast, weight))
 
 
 @given(cases(), st.data())

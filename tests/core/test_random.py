@@ -8,14 +8,14 @@ from cognn.core import random as noise
 
 
 def words(count: int) -> torch.Tensor:
-    return noise.mix(noise._places(count, torch.device("cpu")), *noise._seeds(torch.empty(0)))
+    return noise.mix(noise._positions(count, torch.device("cpu")), *noise._seeds(torch.empty(0)))
 
 
 def test_words_are_those_of_the_formula_also_past_a_block() -> None:
     torch.manual_seed(0)
-    first, second = (int(seed) % 2**32 for seed in noise._drawn(torch.empty(0)))
+    first, second = (int(seed) % 2**32 for seed in noise._draw_seeds(torch.empty(0)))
     start, mask = 2**32 - 3, 2**32 - 1
-    place = noise._places(5, torch.device("cpu"), first=start)
+    place = noise._positions(5, torch.device("cpu"), first=start)
     for found, i in zip(noise.mix(place, torch.tensor(first).int(), torch.tensor(second).int()), range(5), strict=True):
         word = ((start + i) * 0x9E3779B9 + first) & mask
         word ^= (word >> 15) | (0xFFFE0000 if word >> 31 else 0)

@@ -4,10 +4,10 @@ from hypothesis import given
 
 from cognn import Graph
 from cognn.core import sorting
-from cognn.core.sorting import by_comparing, by_counting, sort_edges
+from cognn.core.sorting import comparison_sort, counting_sort, sort_edges
 from tests.conftest import Case, cases, random_case
 
-WAYS = [by_comparing, by_counting]
+WAYS = [comparison_sort, counting_sort]
 
 
 @given(cases())
@@ -53,7 +53,7 @@ def test_many_edges_are_counted_and_few_compared(monkeypatch) -> None:
     case = random_case(0)
     edges = case.edge_index.size(1)
     for few in (edges, edges - 1):
-        monkeypatch.setattr(sorting, "FEW", few)
+        monkeypatch.setattr(sorting, "COUNTING_SORT_ABOVE", few)
         sort_edges(case.edge_index, 9)
     assert ways == WAYS
 

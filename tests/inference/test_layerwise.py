@@ -14,8 +14,8 @@ from cognn.core.random import keyed_gumbel as gumbel
 from cognn.data.store.build import from_dataset
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.inference import Pass, Scratch, infer
-from cognn.inference.blocks import Blocks
-from cognn.inference.layerwise import identity, run
+from cognn.inference.blocks import BlockCutter
+from cognn.inference.layerwise import fingerprint, run_stages
 from tests.toy_runs import make_dataset
 
 LAYERS = ["sum", "mean", "gcn", "gin", "gat"]
@@ -55,8 +55,8 @@ def in_blocks(model, store, folder: Path, mode: str = "argmax", key=(0,), room: 
     def sink(first: int, last: int, rows: torch.Tensor) -> None:
         out[first:last] = rows
 
-    blocks = Blocks(store, room, 8, 1, torch.device("cpu"))
-    run(model, store, scratch, [Pass(mode, key, sink, keep=model.action_network is not None)], blocks)
+    blocks = BlockCutter(store, room, 8, 1, torch.device("cpu"))
+    run_stages(model, store, scratch, [Pass(mode, key, sink, keep=model.action_network is not None)], blocks)
     codes = scratch.arrays.get("actions")
     codes = None if codes is None else torch.from_numpy(codes.astype(np.int64).T.copy())
     shutil.rmtree(folder)
@@ -79,9 +79,9 @@ def assert_equal(model, dataset, store, folder, mode) -> None:
 
 def test_blocks_are_blocks(graphs) -> None:
     store = graphs["plain"][1]
-    blocks, first, seen = Blocks(store, ROOM, 8, 1, torch.device("cpu")), 0, []
+    blocks, first, seen = BlockCutter(store, ROOM, 8, 1, torch.device("cpu")), 0, []
     while first < store.num_nodes:
-        block = blocks.take(first)
+        block = blocks.with_edges(first)
         first = block.last
         seen.append(block)
     assert len(seen) > 4
@@ -98,9 +98,9 @@ def test_blocks_fit_into_their_room(tmp_path) -> None:
     near = torch.arange(30).repeat_interleave(4).repeat(2, 1)  # few senders at first, then many
     far = torch.stack([torch.randint(60, (150,)), torch.randint(30, 60, (150,))])
     dataset.graphs = [Graph(torch.cat([near, far], 1), 60)]
-    blocks = Blocks(from_dataset(dataset, tmp_path / "store"), room, 8, 1, torch.device("cpu"))
+    blocks = BlockCutter(from_dataset(dataset, tmp_path / "store"), room, 8, 1, torch.device("cpu"))
     while first < 60:
-        block = blocks.take(first)
+        block = blocks.with_edges(first)
         assert blocks._size(block.first, block.last, len(block.nodes) - block.size) <= 1.25 * room
         first = block.last
 
@@ -191,7 +191,7 @@ def test_a_run_goes_on_from_any_block(graphs, tmp_path, monkeypatch) -> None:
 
     starts, count = 0, 0
     while True:
-        scratch = Scratch(tmp_path / "w", {"model": identity(model)})
+        scratch = Scratch(tmp_path / "w", {"model": fingerprint(model)})
         left = 7
 
         def report(name: str, node: int, total: int) -> None:
@@ -202,8 +202,8 @@ def test_a_run_goes_on_from_any_block(graphs, tmp_path, monkeypatch) -> None:
                 raise Killed
 
         try:
-            blocks = Blocks(store, ROOM, 8, 1, torch.device("cpu"))
-            run(model, store, scratch, [Pass("argmax", (0,), sink)], blocks, report)
+            blocks = BlockCutter(store, ROOM, 8, 1, torch.device("cpu"))
+            run_stages(model, store, scratch, [Pass("argmax", (0,), sink)], blocks, report)
             break
         except Killed:
             starts += 1
@@ -235,8 +235,8 @@ def test_a_run_goes_on_from_a_record_that_is_old(graphs, tmp_path, monkeypatch) 
             if count == killed:
                 raise Killed
 
-        blocks = Blocks(store, ROOM, 8, 1, torch.device("cpu"))
-        run(model, store, Scratch(folder, {}), [Pass("argmax", (0,), sink)], blocks, report)
+        blocks = BlockCutter(store, ROOM, 8, 1, torch.device("cpu"))
+        run_stages(model, store, Scratch(folder, {}), [Pass("argmax", (0,), sink)], blocks, report)
         return count
 
     blocks = attempt(tmp_path / "whole", torch.empty(60, 3))
@@ -251,14 +251,14 @@ def test_a_run_goes_on_from_a_record_that_is_old(graphs, tmp_path, monkeypatch) 
 
 def test_another_model_or_store_is_refused(graphs, tmp_path) -> None:
     Scratch(tmp_path / "w", {"model": "a", "store": "b"}).array("x", np.float32, (3, 1))
-    with pytest.raises(RunError, match=r"x.npy: is of another size"):
+    with pytest.raises(RunError, match=r"x.npy: has another size"):
         Scratch(tmp_path / "w", {"model": "a", "store": "b"}).array("x", np.float32, (4, 1))
-    with pytest.raises(RunError, match="was begun with another store; delete it"):
+    with pytest.raises(RunError, match="was started with another store; delete it"):
         Scratch(tmp_path / "w", {"model": "a", "store": "c"})
-    assert identity(make_model(0)) != identity(make_model(1))
-    assert identity(make_model(0)) == identity(make_model(0))
+    assert fingerprint(make_model(0)) != fingerprint(make_model(1))
+    assert fingerprint(make_model(0)) == fingerprint(make_model(0))
     (tmp_path / "other").mkdir()
-    with pytest.raises(RunError, match="is in the way"):
+    with pytest.raises(RunError, match="is needed for temporary files, but exists already; move or delete it"):
         Scratch(tmp_path / "other", {})
 
 
@@ -277,9 +277,9 @@ def test_what_cannot_be_run_in_blocks(graphs, tmp_path) -> None:
         attempt(torch.nn.Linear(4, 3))
     with pytest.raises(DataError, match="has 4 features, the model takes 5"):
         attempt(CoGNN(5, 8, 3, 2).eval())
-    with pytest.raises(DataError, match="has 2 edge features"):
+    with pytest.raises(DataError, match="has 2 edge features, the model takes none"):
         attempt(make_model(), "amounts")
     with pytest.raises(ConfigError, match=r"memory: 0.25 GB are too little"):
         attempt(make_model(), memory=1 << 28)
     with pytest.raises(ConfigError, match="edges of node 0 alone take"):
-        Blocks(store, 100, 8, 1, torch.device("cpu")).take(0)
+        BlockCutter(store, 100, 8, 1, torch.device("cpu")).with_edges(0)

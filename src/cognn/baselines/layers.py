@@ -1,6 +1,6 @@
-"""Graph layers that only the baselines have: attention without the node itself, dot-product attention, propagation.
+"""Graph layers that only baselines use: GAT without self-attention, dot-product attention, propagation.
 
-They give what PyG's layers give, as sparse products: E x heads scores, never a tensor of E x channels.
+They equal PyG's layers but compute sparse products: E x heads scores, never an E x channels tensor.
 """
 
 from typing import ClassVar
@@ -31,13 +31,13 @@ class Propagation(CooperativeLayer):
 
 
 class NeighborGAT(GATLayer):
-    """GAT whose nodes do not attend to themselves: PyG's ``GATConv(add_self_loops=False)``."""
+    """GAT without self-attention, equal to PyG's ``GATConv(add_self_loops=False)``."""
 
     self_attention: ClassVar[bool] = False
 
 
 class DotAttention(Attention):
-    r"""Dot-product attention along the edges (Shi et al., 2021), as PyG's ``TransformerConv(root_weight=False)``.
+    r"""Dot-product attention over the edges (Shi et al., 2021), equal to PyG's ``TransformerConv(root_weight=False)``.
 
     .. math:: \mathrm{score}_{vu} = \frac{W_q h_v \cdot (W_k h_u + W_e e_{vu})}{\sqrt d}, \qquad
               m_{vu} = W_v h_u + W_e e_{vu}
@@ -47,7 +47,7 @@ class DotAttention(Attention):
         out_channels: Width of the output, all heads together.
         heads: Number of attention heads; divides ``out_channels``.
         edges: The edge features.
-        self_attention: Whether every node attends to itself too, once; self-loops of the graph are replaced by that.
+        self_attention: Whether every node also attends to itself; this replaces the self-loops of the graph.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class DotAttention(Attention):
         self.edges = edges.messages(out_channels)
         self.self_attention = self_attention
         self.lin_query = nn.Linear(in_channels, out_channels)
-        self.lin_key = nn.Linear(in_channels, out_channels, bias=False)  # one would move all scores of a node alike
+        self.lin_key = nn.Linear(in_channels, out_channels, bias=False)  # softmax cancels a bias
         self.lin_value = nn.Linear(in_channels, out_channels)
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
@@ -80,7 +80,7 @@ class DotAttention(Attention):
         return self.attend(hearing, score, value, own)
 
     def _edge_score(self, hearing: Hearing, query: Tensor) -> Tensor:
-        """``W_q h_v . W_e e_vu`` of every edge and head: the queries meet ``W_e`` as nodes, before the edges do."""
+        """``W_q h_v . W_e e_vu`` for every edge and head; ``W_q h_v . W_e`` is computed once per node."""
         assert self.edges is not None
         assert hearing.edge_attr is not None
         table = torch.einsum("nhw,khw->nkh", query, self.edges.weight.view(-1, self.heads, self.width))

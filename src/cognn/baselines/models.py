@@ -1,12 +1,13 @@
-"""The models that a user compares Co-GNN with, behind the same face and in the same trainer."""
+"""Baseline models, with the constructor and ``forward`` of a ``CoGNN``."""
 
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from torch import Tensor, nn
+from torch_geometric.nn.inits import reset
 
-from cognn.baselines.blocks import ALPHA, KINDS, THETA, make_blocks, make_norm, reset
+from cognn.baselines.residual_blocks import ALPHA, BLOCK_SPECS, THETA, make_blocks, make_norm
 from cognn.core import random as noise
 from cognn.core.graph import Graph
 from cognn.nn import checks
@@ -18,31 +19,32 @@ if TYPE_CHECKING:
     from cognn.config.options import ModelConfig
 
 BASELINES: dict[str, str] = {
-    "mlp": "the blocks of the others without a graph layer",
-    "gcn": "GCN (Kipf & Welling, 2017) in the blocks of Platonov et al. (2023), as all below down to GIN",
+    "mlp": "the residual blocks below without a graph layer",
+    "gcn": "GCN (Kipf & Welling, 2017) in the residual blocks of Platonov et al. (2023), as are all down to GIN",
     "sage": "GraphSAGE, mean aggregation (Hamilton et al., 2017)",
     "gat": "GAT (Velickovic et al., 2018)",
-    "gat-sep": "GAT, a node's own state kept apart from its neighbours' (Platonov et al., 2023)",
+    "gat-sep": "GAT with separate ego and neighbour states (Platonov et al., 2023)",
     "gt": "graph transformer: dot-product attention along the edges (Shi et al., 2021)",
-    "gt-sep": "the same, a node's own state kept apart from its neighbours' (Platonov et al., 2023)",
+    "gt-sep": "graph transformer with separate ego and neighbour states (Platonov et al., 2023)",
     "gin": "GIN (Xu et al., 2019)",
     "gcnii": "GCNII: initial residual and identity mapping (Chen et al., 2020)",
     "sumgnn": "Co-GNN with sum layers and without actions",
     "meangnn": "Co-GNN with mean layers and without actions",
 }
-"""Every baseline by name, in a line."""
+"""The baselines by name, with a description of one line."""
 
 
 class Baseline(nn.Module):
-    """The networks of the heterophilous benchmark study (Platonov et al., 2023), and GIN and GCNII in the same frame.
+    """The models of the heterophilous benchmark (Platonov et al., 2023), and GIN and GCNII in the same architecture.
 
-    Input map, dropout, activation; ``num_layers`` residual blocks of norm, graph layer and a feed-forward network of
-    the same width; norm, output map.  The attention of ``gt`` and its feed-forward network are two residual blocks.
-    ``gat-sep`` and ``gt-sep`` attend to the neighbours alone and put the node's own state beside what they heard.
+    A linear encoder, dropout and activation; ``num_layers`` residual blocks of norm, graph layer and feed-forward
+    network; norm and decoder.  In ``gt`` and ``gt-sep`` the attention and the feed-forward network are two residual
+    blocks.  ``gat-sep`` and ``gt-sep`` attend only to the neighbours and concatenate the node's own state to the
+    result.
 
-    The graph layers equal those of PyG (``GCNConv``, ``SAGEConv``, ``GINConv`` with a two-layer ReLU network,
-    ``GATConv``, ``TransformerConv`` without root weight, ``GCN2Conv``), which the tests prove, but travel through the
-    sparse products of :mod:`cognn.core.ops`: no tensor per edge slows a comparison down or fills its memory.
+    The graph layers equal those of PyG: ``GCNConv``, ``SAGEConv``, ``GINConv`` with a two-layer ReLU network,
+    ``GATConv``, ``TransformerConv`` without root weight, ``GCN2Conv``.  They use the sparse products of
+    :mod:`cognn.core.ops`, so that baselines are as fast and as small in memory as Co-GNN's own layers.
 
     Args:
         name: ``"mlp" "gcn" "sage" "gat" "gat-sep" "gt" "gt-sep" "gin" "gcnii"``.
@@ -51,17 +53,17 @@ class Baseline(nn.Module):
         out_channels: Number of outputs per node, or per graph with ``pool``.
         num_layers: Number of graph layers.
         norm: ``"layer"``, ``"batch"`` or None.
-        residual: ``"identity"``, ``"linear"`` or None; ``gcnii`` has its own in place of the identity.
-        dropout: Share of values dropped in training.
-        input_dropout: Share of the features themselves that are dropped in training.
-        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``; inside the layers of ``gin`` it is ReLU.
+        residual: ``"identity"``, ``"linear"`` or None; ``gcnii`` has its own and accepts only ``"identity"``.
+        dropout: Dropout rate.
+        input_dropout: Dropout rate of the node features.
+        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``; the MLPs of ``gin`` always use ReLU.
         heads: Attention heads of ``gat``, ``gat-sep``, ``gt`` and ``gt-sep``.
         pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
-        decoder_layers: Depth of the network from the last states to the output.
+        decoder_layers: Number of linear layers of the decoder.
         edge_dim: Number of continuous features in ``edge_attr``, for the models that have heads.
-        edge_categories: Number of values of each categorical feature in ``edge_attr``, for the same.
-        alpha: Share of a node's first state in every layer of ``gcnii``.
-        theta: Strength of the weights of ``gcnii``, which fades with depth: ``log(theta / layer + 1)``.
+        edge_categories: Number of values of each categorical feature in ``edge_attr``, for the models that have heads.
+        alpha: Strength of the initial residual of ``gcnii``.
+        theta: Strength of the weight matrices of ``gcnii``, which decays with depth: ``log(theta / layer + 1)``.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Baseline(nn.Module):
         theta: float = THETA,
     ) -> None:
         super().__init__()
-        checks.one_of("model", name, [*KINDS, "gcnii"])
+        checks.one_of("model", name, [*BLOCK_SPECS, "gcnii"])
         for argument in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads", "decoder_layers"):
             checks.at_least(argument, locals()[argument], 1)
         checks.one_of("norm", norm, [*NORMS, None])
@@ -128,20 +130,20 @@ class Baseline(nn.Module):
 
         Args:
             x: Node features ``(N, in_channels)``.
-            edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.
-            edge_attr: Edge features, if the model was built for them.
-            batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
-            actions: None; it is there so that the call of a Co-GNN is a call of a baseline.
-            num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
+            edge_index: Edges ``(2, E)``, senders in row 0, receivers in row 1, or a :class:`Graph`.
+            edge_attr: Edge features, if the model has ``edge_dim`` or ``edge_categories``.
+            batch: Index ``(N,)`` of each node's graph, for ``pool``; a :class:`Graph` from ``Graph.cat`` has its own.
+            actions: Must be None; present so that a baseline is called like a Co-GNN.
+            num_graphs: Number of graphs in ``batch``; required only if its last graphs may be empty.
         """
         if actions is not None:
-            raise ValueError(f"actions: the nodes of {self.name!r} have none; leave it out, or use a CoGNN")
+            raise ValueError(f"actions: the baseline {self.name!r} has none; omit it, or use a CoGNN")
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
         h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
-        first = self.act(h) if self.name == "gcnii" else None  # whole: what is dropped here would miss in every layer
+        first = self.act(h) if self.name == "gcnii" else None  # without dropout: every layer reads it
         h = self.act(self._drop(h))
         hearing = Hearing(graph, edge_attr=edge_attr)
         for block in self.blocks:
@@ -157,7 +159,7 @@ class Baseline(nn.Module):
         return noise.dropout(h, self.dropout, self.training)
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Initialise all weights."""
         for part in self.children():
             reset(part)
 
@@ -174,11 +176,11 @@ def make_baseline(
     level: Literal["node", "graph"],
     edges: EdgeSpec = NO_EDGES,
 ) -> nn.Module:
-    """The baseline ``name`` with the options of ``config`` that it has; those that it has not must be at their default.
+    """Build the baseline ``name`` from ``config``; options that it does not have must be at their defaults.
 
-    All use ``hidden_channels num_layers norm residual dropout act decoder_layers`` and, in graph tasks, ``pool``;
-    ``gat gat-sep gt gt-sep`` use ``heads``; ``sumgnn meangnn`` use ``norm_first``, which the others are.  Edge features
-    go to those with heads and to ``sumgnn meangnn``.  ``gcnii`` uses ``alpha theta`` and no ``residual`` but its own.
+    All use ``hidden_channels num_layers norm residual dropout input_dropout act decoder_layers`` and, in graph tasks,
+    ``pool``.  ``gat gat-sep gt gt-sep`` use ``heads``; ``gcnii`` uses ``alpha theta``.  ``sumgnn meangnn`` use
+    ``norm_first``, which is always true for the others.  Baselines with heads and ``sumgnn meangnn`` use edge features.
     """
     checks.one_of("model", name, list(BASELINES))
     checks.one_of("level", level, ["node", "graph"])
@@ -202,14 +204,14 @@ def make_baseline(
 
 
 def _check_config(name: str, config: "ModelConfig", is_base: bool) -> None:
-    """Refuse what was asked for and cannot be had; what Baseline knows better, it refuses itself."""
+    """Reject options that the baseline does not have and that :class:`Baseline` cannot check itself."""
     unused = (*config.only_cognn, "heads", "alpha", "theta") if is_base else config.only_cognn
     for option in fields(config):
         value = getattr(config, option.name)
         if option.name in unused and value != option.default:
             raise ValueError(
-                f"{option.name}: the baseline {name!r} has no such option, got {value!r}; leave it out, or take a"
-                " recipe without it"
+                f"{option.name}: the baseline {name!r} has no such option, got {value!r}; omit it, or use a recipe"
+                " without it"
             )
     if not is_base and not config.norm_first:
         raise ValueError(f"norm_first: the baseline {name!r} normalises first; for the other order use model=cognn")

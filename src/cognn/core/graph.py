@@ -1,4 +1,4 @@
-"""The sparse structure of a graph, sorted once, in both directions."""
+"""Graphs as sparse matrices: the edges are sorted once, by receiver and by sender."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -11,20 +11,21 @@ from cognn.core.sorting import index_type, sort_edges
 
 
 class Adjacency:
-    """A sparse receiver-by-sender matrix ``A``, stored by receiver (``in_*``) and by sender (``out_*``).
+    """A sparse receiver-by-sender matrix ``A``, stored by receiver (``in_*``, CSR) and by sender (``out_*``, CSC).
 
-    The matrix is rectangular.  Its receivers are the first of its senders, as in a block of a larger graph whose
-    other senders are not updated; in a :class:`Graph` they are all of them.  Indices have 32 bits where that suffices.
+    The matrix may be rectangular: the receivers are the first ``num_receivers`` senders.  A block of a larger graph is
+    such a matrix, because its outside senders are not updated.  A :class:`Graph` is square.  Indices are int32 if
+    possible.
     """
 
     in_ptr: Tensor  # (receivers + 1,) the edges into receiver v are in_ptr[v] .. in_ptr[v + 1]
     in_sender: Tensor  # (E,) their senders, ascending
     in_receiver: Tensor  # (E,) v itself, repeated
     in_edge: Tensor  # (E,) their columns in edge_index
-    out_ptr: Tensor  # (senders + 1,) the same by sender
-    out_receiver: Tensor  # (E,)
-    out_slot: Tensor  # (E,) where the edge stands in the order by receiver
-    ones: Tensor  # (E,) the weights of A
+    out_ptr: Tensor  # (senders + 1,) the edges from sender u are out_ptr[u] .. out_ptr[u + 1]
+    out_receiver: Tensor  # (E,) their receivers, ascending
+    out_slot: Tensor  # (E,) their positions in the order by receiver
+    ones: Tensor  # (E,) the default edge weights
     num_senders: int
     num_receivers: int
 
@@ -33,26 +34,25 @@ class Adjacency:
         *("out_ptr", "out_receiver", "out_slot", "ones"),
     )
     _loopless: Any  # the adjacency without self-loops; None if it has none
-    _reversed: Any
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], num_senders: int, num_receivers: int | None = None) -> Self:
-        """An adjacency of tensors that are sorted already."""
+        """Build an adjacency from sorted tensors."""
         out = cls.__new__(cls)
         out.__dict__.update(tensors)
         out.num_senders = num_senders
         out.num_receivers = num_senders if num_receivers is None else num_receivers
-        out._loopless, out._reversed = None, None
+        out._loopless = None
         return out
 
     @staticmethod
     def of_receivers(in_ptr: Tensor, edge_index: Tensor, num_senders: int) -> "Adjacency":
-        """A block of a larger graph, for the forward pass only.
+        """Build a block of a larger graph.  It has no order by sender, so it supports no backward pass.
 
         Args:
-            in_ptr: ``(receivers + 1,)``, where the edges into each receiver begin.
-            edge_index: ``(2, E)`` of the same type, in the order of the receivers, senders of one receiver ascending.
-            num_senders: Number of senders, the receivers first.
+            in_ptr: Row pointers ``(receivers + 1,)``: the first edge into each receiver.
+            edge_index: Edges ``(2, E)`` of the same dtype, sorted by receiver, then sender.
+            num_senders: Number of senders, including the receivers, which come first.
         """
         count, device, none = edge_index.size(1), edge_index.device, edge_index.new_empty(0)
         tensors = {"in_ptr": in_ptr, "in_sender": edge_index[0], "in_receiver": edge_index[1]}
@@ -65,23 +65,13 @@ class Adjacency:
 
     @property
     def device(self) -> torch.device:
-        """Where the structure lives."""
+        """The device of the tensors."""
         return self.in_ptr.device
 
     @property
     def loopless(self) -> Self:
-        """The same without self-loops, for layers that bring their own; edges keep their numbers."""
+        """The adjacency without self-loops, for layers that add their own; ``in_edge`` keeps the columns."""
         out: Self = self if self._loopless is None else self._loopless
-        return out
-
-    @property
-    def reversed(self) -> Self:
-        """The transpose, every edge turned around; edges keep their numbers, and most tensors are shared."""
-        if self._reversed is None:
-            with torch.inference_mode(False):
-                self._reversed = self._turned()
-                self._reversed._reversed = self
-        out: Self = self._reversed
         return out
 
     def own(self, x: Tensor) -> Tensor:
@@ -89,7 +79,7 @@ class Adjacency:
         return x if self.num_receivers == self.num_senders else x[: self.num_receivers]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
-        """The same on another device; PyG's ``Data.to`` moves the graphs in it by this."""
+        """Copy to another device; PyG's ``Data.to`` calls this for the graphs in a ``Data``."""
         if torch.device(device) == self.device:
             return self
         with torch.inference_mode(False):
@@ -101,29 +91,13 @@ class Adjacency:
         out._loopless = None if self._loopless is None else self._loopless.to(device, non_blocking)
         return out
 
-    def _turned(self) -> Self:
-        slot = self.out_slot.long()
-        tensors = {
-            "in_ptr": self.out_ptr,
-            "in_sender": self.out_receiver,
-            "in_receiver": self.in_sender[slot],
-            "in_edge": self.in_edge[slot],
-            "out_ptr": self.in_ptr,
-            "out_receiver": self.in_sender,
-            "out_slot": torch.empty_like(self.out_slot).index_copy(0, slot, torch.arange(len(slot)).to(self.out_slot)),
-            "ones": self.ones,
-        }
-        out = self.from_tensors(tensors, self.num_receivers, self.num_senders)
-        out._loopless = None if self._loopless is None else self._loopless._turned()
-        return out
-
     def _without_loops(self) -> Self | None:
         keep = self.in_sender != self.in_receiver
         return None if bool(keep.all()) else self._only(keep)
 
     def _only(self, keep: Tensor) -> Self:
-        """The structure of some edges, in the order by receiver; they keep their numbers."""
-        # index_select takes 32-bit indices as they are; x[...] makes a copy of 64 bits.
+        """Select edges by a mask in the order by receiver; ``in_edge`` keeps the columns."""
+        # index_select accepts int32 indices; x[...] would convert them to int64.
         kept, before = _kept(keep, self.in_ptr.dtype)
         tensors = {name: getattr(self, name).index_select(0, kept) for name in ("in_sender", "in_receiver", "in_edge")}
         tensors["ones"] = self.ones[: kept.numel()]
@@ -134,39 +108,37 @@ class Adjacency:
         tensors["out_ptr"] = before_out.index_select(0, self.out_ptr)
         return self.from_tensors(tensors, self.num_senders, self.num_receivers)
 
-    def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_reversed": None}  # it is made again when needed
-
     def __repr__(self) -> str:
         edges = self.in_edge.numel()
         return f"{type(self).__name__}({self.num_receivers} receivers, {self.num_senders} senders, {edges} edges)"
 
 
 class Graph(Adjacency):
-    """A directed multigraph, prepared for sparse products.
+    """A directed multigraph, sorted for sparse products.
 
-    ``edge_index`` ``(2, E)`` lists senders in row 0 and receivers in row 1, as PyG does.  The structure is sorted once,
-    by receiver (the matrix ``A``) and by sender (its transpose, for the backward pass).
+    ``edge_index`` ``(2, E)`` has senders in row 0 and receivers in row 1, as in PyG.  The constructor sorts the edges
+    by receiver, for the forward pass, and by sender, for the backward pass.
 
     Args:
-        edge_index: Integer tensor ``(2, E)``.  Multi-edges and self-loops are edges like any other.
-        num_nodes: Number of nodes; by default one more than the largest index.
+        edge_index: Integer tensor ``(2, E)``.  Multi-edges and self-loops are allowed.
+        num_nodes: Number of nodes; by default the largest index plus one.
     """
 
     edge_index: Tensor  # (2, E) as given
-    batch: Tensor | None = None  # (N,) the graph of every node, if this is a batch
+    batch: Tensor | None = None  # (N,) the index of each node's graph, if this is a batch
     num_graphs: int = 1
 
+    _reversed: "Graph | None" = None
     _tensors = ("edge_index", *Adjacency._tensors)
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         _check(edge_index, num_nodes)
-        with torch.inference_mode(False):  # a graph first seen while scoring serves training too
+        with torch.inference_mode(False):  # a graph first used in inference mode must also work in training
             self._prepare(edge_index.detach().as_subclass(Tensor).to(torch.long, copy=True), num_nodes)
 
     @staticmethod
     def owning(edge_index: Tensor, num_nodes: int) -> "Graph":
-        """The same without a copy of ``edge_index`` (int64), which the caller must not change any more."""
+        """Build a graph without copying ``edge_index`` (int64), which must not change afterwards."""
         _check(edge_index, num_nodes)
         out = Graph.__new__(Graph)
         with torch.inference_mode(False):
@@ -179,7 +151,7 @@ class Graph(Adjacency):
         self.edge_index, self.num_senders, self.num_receivers = edge_index, num_nodes, num_nodes
         self.__dict__.update(sort_edges(edge_index, num_nodes)._asdict())
         self.ones = torch.ones(edge_index.size(1), dtype=torch.float32, device=edge_index.device)
-        self._reversed, self._loopless = None, self._without_loops()
+        self._loopless = self._without_loops()
 
     @property
     def num_nodes(self) -> int:
@@ -191,15 +163,37 @@ class Graph(Adjacency):
         """Number of directed edges."""
         return self.edge_index.size(1)
 
+    @property
+    def reversed(self) -> "Graph":
+        """The graph with every edge reversed, built once; ``in_edge`` keeps the columns, most tensors are shared."""
+        if self._reversed is None:
+            with torch.inference_mode(False):
+                self._reversed = self._transposed()
+                self._reversed._reversed = self
+        return self._reversed
+
     def _moved(self, device: torch.device | str, non_blocking: bool) -> Self:
         out = super()._moved(device, non_blocking)
         out.batch = None if self.batch is None else self.batch.to(device, non_blocking=non_blocking)
         out.num_graphs = self.num_graphs
         return out
 
-    def _turned(self) -> Self:
-        out = super()._turned()
-        out.edge_index, out.batch, out.num_graphs = self.edge_index.flip(0), self.batch, self.num_graphs
+    def _transposed(self) -> "Graph":
+        slot = self.out_slot.long()
+        tensors = {
+            "edge_index": self.edge_index.flip(0),
+            "in_ptr": self.out_ptr,
+            "in_sender": self.out_receiver,
+            "in_receiver": self.in_sender[slot],
+            "in_edge": self.in_edge[slot],
+            "out_ptr": self.in_ptr,
+            "out_receiver": self.in_sender,
+            "out_slot": torch.empty_like(self.out_slot).index_copy(0, slot, torch.arange(len(slot)).to(self.out_slot)),
+            "ones": self.ones,
+        }
+        out = Graph.from_tensors(tensors, self.num_nodes)
+        out.batch, out.num_graphs = self.batch, self.num_graphs
+        out._loopless = None if self._loopless is None else self._loopless._transposed()
         return out
 
     def _only(self, keep: Tensor) -> Self:
@@ -208,7 +202,7 @@ class Graph(Adjacency):
         return out
 
     def components(self) -> Tensor:
-        """The connected component of every node ``(N,)``, directions ignored."""
+        """The index of each node's weakly connected component, ``(N,)``."""
         from scipy.sparse import csr_array  # SciPy is slow to import
         from scipy.sparse.csgraph import connected_components
 
@@ -217,7 +211,7 @@ class Graph(Adjacency):
         return torch.from_numpy(connected_components(matrix, directed=False)[1]).long().to(self.device)
 
     def subgraph(self, keep: Tensor) -> "Graph":
-        """The graph of some edges, all nodes staying: ``keep`` is a bool for each column of ``edge_index``; no sort."""
+        """Keep all nodes and the edges of the mask ``keep`` ``(E,)`` over ``edge_index``; nothing is sorted again."""
         with torch.inference_mode(False):
             number = keep.cumsum(0, dtype=self.in_edge.dtype).sub_(1)
             out = self._only(keep[self.in_edge])
@@ -229,7 +223,7 @@ class Graph(Adjacency):
     @staticmethod
     @torch.inference_mode(False)
     def cat(graphs: Sequence["Graph"]) -> "Graph":
-        """One graph of disjoint graphs, by shifting and joining their structures: nothing is sorted again."""
+        """Join graphs into one batch, as PyG's ``Batch`` does; nothing is sorted again."""
         if not graphs:
             raise ValueError("graphs: expected at least one Graph, got none")
         nodes = _offsets([g.num_nodes for g in graphs])
@@ -265,23 +259,26 @@ class Graph(Adjacency):
             out._loopless = Graph.cat([g.loopless for g in graphs])
         return out
 
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_reversed": None}  # rebuilt on demand
+
     def __repr__(self) -> str:
         batch = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{batch})"
 
 
-_prepared = WeakTensorKeyDictionary()  # edge_index -> (version, num_nodes, Graph); an entry dies with its tensor
+_prepared = WeakTensorKeyDictionary()  # edge_index -> (key, Graph); an entry lives as long as its tensor
 
 
 @torch.compiler.disable
 def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
-    """The :class:`Graph` of ``edge_index``; an unchanged tensor is prepared once and then remembered.
+    """The :class:`Graph` of ``edge_index``, cached until the tensor changes.
 
-    Writing through ``.data`` or a shared NumPy array changes a tensor behind PyTorch's back, and is not noticed.
+    Changes through a shared NumPy array or in-place changes of ``.data`` go unnoticed.
     """
     if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided or edge_index.is_inference():
         return Graph(edge_index, num_nodes)
-    # The address notices what a version does not: `edge_index.data = ...`.
+    # `edge_index.data = ...` changes the address but not the version.
     key = (edge_index._version, edge_index.data_ptr(), tuple(edge_index.shape), num_nodes)
     known = _prepared.get(edge_index)
     if known is not None and known[0] == key:
@@ -293,7 +290,7 @@ def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
 
 
 def _kept(keep: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The positions that are kept, and how many of them there are before each position and before the end."""
+    """The kept positions, and the number of kept positions before each position and before the end."""
     before = torch.cat([keep.new_zeros(1, dtype=dtype), keep.cumsum(0, dtype=dtype)])
     return keep.nonzero().view(-1).to(dtype), before
 

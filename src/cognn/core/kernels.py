@@ -1,7 +1,7 @@
 """Sparse kernels without gradients: the only file that knows how sparsity is computed.
 
-Each kernel is registered as a PyTorch operator, which ``torch.compile`` calls without a graph break.  Eager code calls
-the function itself, because the dispatch of a registered operator costs more than a product of a small graph.
+Each kernel is registered as a PyTorch operator for ``torch.compile``.  Eager code calls the function directly, because
+the dispatch of a registered operator takes longer than a product on a small graph.
 """
 
 import warnings
@@ -28,7 +28,7 @@ def structure(adjacency: Adjacency, transposed: bool) -> tuple[Tensor, Tensor]:
 
 
 def reorder(adjacency: Adjacency, value: Tensor, transposed: bool) -> Tensor:
-    """Edge values in the order of ``A`` brought into that of its transpose, or back."""
+    """Reorder edge values from the order of ``A`` to that of its transpose, or back."""
     if not transposed:
         return value[adjacency.out_slot]
     return torch.empty_like(value).index_copy(0, adjacency.out_slot.long(), value)
@@ -50,7 +50,7 @@ def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool
 
 
 def edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
-    """``out[j] = left[i] . right[index[j]]`` for ``j`` in row ``i``: a value per edge without a vector per edge."""
+    """``out[j] = left[i] . right[index[j]]`` for ``j`` in row ``i``, without a vector per edge."""
     return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, ptr, index)
 
 
@@ -60,14 +60,14 @@ def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
 
 
 def gathered_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
-    """:func:`edge_dot` by vectors gathered per edge: differentiable, and for any type."""
+    """:func:`edge_dot` from vectors gathered per edge: differentiable, and for any dtype."""
     rows = torch.repeat_interleave(torch.arange(left.size(0), device=left.device), ptr.diff())
     left, right = left[rows], right[index]
     return left * right if left.dim() == 1 else (left * right).sum(-1)
 
 
 def _product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool) -> Tensor:
-    if _autocast(x):  # it would cast the dense operand to a type that CSR does not have
+    if _autocast(x):  # autocast would cast x to a dtype that CSR does not support
         with torch.autocast(x.device.type, enabled=False):
             return _product(x, ptr, index, value, weighted)
     if index.numel() == 0 or x.numel() == 0:
@@ -81,7 +81,7 @@ def _product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: boo
 
 
 def _uses_csr(x: Tensor, index: Tensor, weighted: bool) -> bool:
-    """Whether the CSR product is the faster kernel, else the embedding bag (``benchmarks/spmm.py``)."""
+    """Whether the CSR product is faster than the embedding bag (``benchmarks/spmm.py``)."""
     if x.dtype == torch.float64 or x.is_cuda:
         return True
     if x.dtype != torch.float32 or index.numel() < FEW_EDGES:
@@ -91,7 +91,7 @@ def _uses_csr(x: Tensor, index: Tensor, weighted: bool) -> bool:
 
 
 def _bag(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Tensor:
-    # Detached, so that PyTorch prepares nothing for a gradient.
+    # Detached, because embedding_bag computes more outputs if its input requires a gradient.
     return torch.embedding_bag(x.detach().contiguous(), index, ptr, False, 0, False, weight, True)[0]
 
 
@@ -108,7 +108,7 @@ def _edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor
     if left.dim() == 1:
         left, right = left.unsqueeze(-1), right.unsqueeze(-1)
     if left.dtype not in (torch.float32, torch.float64) or index.numel() > left.size(0) * right.size(0):
-        # sampled_addmm knows neither half precision nor more values than the matrix has places (parallel edges).
+        # sampled_addmm supports neither half precision nor more values than matrix entries (parallel edges).
         return gathered_dot(left, right, ptr, index)
     pattern = _csr(ptr, index, left.new_zeros(index.numel()), right.size(0))
     return torch.sparse.sampled_addmm(pattern, left.contiguous(), right.t(), beta=0.0).values().clone()

@@ -1,4 +1,4 @@
-"""Kernels of our own as PyTorch operators, which compiled code calls without a break in its graph."""
+"""Registration of custom PyTorch operators, which ``torch.compile`` calls without a graph break."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +12,8 @@ _library = torch.library.Library("cognn", "DEF")
 def register(
     schema: str, kernel: Callable[..., Tensor], fake: Callable[..., Tensor], tags: tuple[torch.Tag, ...] = ()
 ) -> None:
-    """Make ``kernel`` an operator; ``fake`` gives an empty tensor of the shape that it would return."""
-    # torch.library.custom_op and register_fake would do the same, but look up their caller's source at import.
+    """Register ``kernel`` as an operator; ``fake`` returns an empty tensor of the shape of its output."""
+    # torch.library.custom_op and register_fake inspect the source of their caller, which slows down the import.
     name = schema.split("(")[0]
     _library.define(schema, tags=tags)
     _library.impl(name, kernel, "CompositeExplicitAutograd")
@@ -21,5 +21,5 @@ def register(
 
 
 def operators() -> Any:
-    """All that are registered, by name."""
+    """The namespace of the registered operators."""
     return torch.ops.cognn

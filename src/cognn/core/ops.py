@@ -1,8 +1,8 @@
 """Gated sparse products with their gradients.
 
-Actions belong to nodes, so the graph induced at a layer is never built: with the receiver-by-sender adjacency ``A``,
-listen gates ``l`` and broadcast gates ``b``, all that is heard is ``l * (A @ (b * x))`` (:func:`heard`).  Edge values
-are in the order by receiver, that of ``adjacency.in_edge``.
+Actions belong to nodes, so the induced graph of a layer is never built.  With the receiver-by-sender adjacency ``A``,
+listen gates ``l`` and broadcast gates ``b``, the nodes receive ``l * (A @ (b * x))`` (:func:`heard`).  Edge values are
+sorted by receiver, in the order of ``adjacency.in_edge``, unless stated otherwise.
 """
 
 from collections import deque
@@ -27,30 +27,30 @@ def heard(
     broadcast: Tensor | None = None,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """What every receiver hears: ``l * (A_w @ (b * x))`` for ``x`` of shape ``(senders, d)`` or ``(senders,)``.
+    """Gated sparse product ``l * (A_w @ (b * x))`` for ``x`` of shape ``(senders, d)`` or ``(senders,)``.
 
-    A gate of None is open.  ``weight`` ``(E,)`` weighs the edges.
+    A gate of None is open.  ``weight`` ``(E,)`` are edge weights.
     """
     return _Heard.apply(x, listen, broadcast, weight, adjacency, False)
 
 
 def edge_dot(adjacency: Adjacency, left: Tensor, right: Tensor) -> Tensor:
-    """``left[v] . right[u]`` of every edge ``u -> v``: a value per edge without a vector per edge."""
+    """``left[v] . right[u]`` for every edge ``u -> v``, without a vector per edge."""
     return _EdgeDot.apply(left, right, adjacency)
 
 
 def edge_sum(adjacency: Adjacency, edge_attr: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Weighted sum into every receiver of the edge features ``(E, k)``, which are in the order of ``edge_index``."""
+    """Weighted sum of the edge features ``(E, k)``, in the order of ``edge_index``, at every receiver."""
     if weight is None:
         weight = adjacency.ones.to(edge_attr.dtype)
     return _EdgeSum.apply(edge_attr, weight, adjacency.in_ptr, adjacency.in_edge, adjacency.in_receiver)
 
 
 def edge_count(adjacency: Adjacency, category: Tensor, num_categories: int, weight: Tensor | None = None) -> Tensor:
-    """How often every receiver hears an edge of every category, each counted ``weight`` times: ``(N, categories)``.
+    """Weighted number of incoming edges of each category, per receiver: ``(receivers, num_categories)``.
 
-    ``category`` is ``(E, columns)`` in the order of ``edge_index``.  A sum of embeddings is this count times the table,
-    so no embedding is looked up per edge.
+    ``category`` is ``(E, columns)`` in the order of ``edge_index``.  A sum of embeddings equals this count times the
+    embedding table, so no embedding is looked up per edge.
     """
     slot = adjacency.in_receiver.long().unsqueeze(-1) * num_categories + category[adjacency.in_edge.long()]
     weight = adjacency.ones if weight is None else weight
@@ -94,7 +94,7 @@ class _Heard(Function):
     ) -> Tensor:
         cache = None if is_compiling() else _cache.get()
         if cache is not None and broadcast is None and x.dim() == 2 and x.size(1) > kernels.NARROW:
-            cache = None  # storing what no gate multiplies would take more memory than it is worth
+            cache = None  # a wide product without gates is not worth its memory
         y = None if cache is None else cache.take()
         if y is None:
             y = kernels.matmul(adjacency, _rows(broadcast, x), weight, transposed)
@@ -111,7 +111,7 @@ class _Heard(Function):
         adjacency, transposed = ctx.adjacency, ctx.transposed
         needs_x, needs_listen, needs_broadcast, needs_weight = ctx.needs_input_grad[:4]
         grad_x = grad_listen = grad_broadcast = grad_weight = None
-        again = torch.is_grad_enabled()  # this gradient is differentiated too, through all it is made of
+        again = torch.is_grad_enabled()  # double backward: every part of this gradient must be differentiable
         if needs_listen:
             if again:
                 y = _Heard.apply(x, None, broadcast, weight, adjacency, transposed)
@@ -134,7 +134,7 @@ class _Heard(Function):
 
 
 class _EdgeDot(Function):
-    """The mirror image of :class:`_Heard` with weights: each is the gradient of the other."""
+    """The gradient of :class:`_Heard` with respect to its edge weights; its own gradients are :class:`_Heard`."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, adjacency: Adjacency) -> Tensor:
@@ -146,12 +146,12 @@ class _EdgeDot(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         left, right = ctx.saved_tensors
         adjacency, grad = ctx.adjacency, grads[0].contiguous()
-        turned = kernels.reorder(adjacency, grad, False)
-        if torch.is_grad_enabled():  # this gradient is differentiated too
+        grad_t = kernels.reorder(adjacency, grad, False)
+        if torch.is_grad_enabled():  # double backward
             grad_left = _Heard.apply(right, None, None, grad, adjacency, False)
-            return grad_left, _Heard.apply(left, None, None, turned, adjacency, True), None
+            return grad_left, _Heard.apply(left, None, None, grad_t, adjacency, True), None
         grad_left = kernels.matmul(adjacency, right, grad)
-        return grad_left, kernels.matmul(adjacency, left, turned, transposed=True), None
+        return grad_left, kernels.matmul(adjacency, left, grad_t, transposed=True), None
 
 
 class _EdgeSum(Function):
@@ -175,7 +175,7 @@ class _EdgeSum(Function):
 
 
 def _rows(scale: Tensor | None, x: Tensor) -> Tensor:
-    """Every row of ``x`` times its ``scale``."""
+    """Multiply every row of ``x`` by its ``scale``; None is 1."""
     if scale is None:
         return x
     return scale * x if x.dim() == 1 else scale.unsqueeze(-1) * x
@@ -186,9 +186,9 @@ def _row_dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 class ProductCache:
-    """Sparse products of a forward pass, for the recomputation that gradient checkpointing does.
+    """The sparse products of a forward pass, reused when gradient checkpointing recomputes it.
 
-    On a graph of large degrees the products are the expensive part of a layer, and no larger than its states.
+    With large degrees the products take most of a layer's time, but no more memory than its states.
     """
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ class ProductCache:
 
     @contextmanager
     def active(self, filling: bool) -> Iterator[None]:
-        """Store products here, or take them from here in the same order as long as there are any."""
+        """Inside the context, store products (``filling``) or reuse them in the same order."""
         self._filling = filling
         token = _cache.set(self)
         try:
@@ -206,12 +206,12 @@ class ProductCache:
             _cache.reset(token)
 
     def put(self, y: Tensor) -> None:
-        """Store a product of the first pass."""
+        """Store a product, if filling."""
         if self._filling:
             self._products.append(y.detach())
 
     def take(self) -> Tensor | None:
-        """The next product of the first pass; None if this is the first one, or if none is left."""
+        """The next stored product; None if filling, or if none is left."""
         return None if self._filling or not self._products else self._products.popleft()
 
 

@@ -1,4 +1,4 @@
-"""The state of the random numbers: kept, given back, or set aside for a while."""
+"""Saving and restoring the state of PyTorch's random number generators."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,28 +8,28 @@ from torch import Tensor
 
 
 def generators(device: torch.device) -> list[torch.Generator]:
-    """Where random numbers come from when a model runs on a device: the CPU always has a part in it."""
+    """The default generators that a model on ``device`` draws from: the CPU's, and that of a CUDA device."""
     others = [torch.cuda.default_generators[device.index]] if device.type == "cuda" else []
     return [torch.default_generator, *others]
 
 
 def random_state(device: torch.device) -> Tensor:
-    """Their states, one after the other."""
+    """The states of these generators, concatenated."""
     return torch.cat([generator.get_state() for generator in generators(device)])
 
 
 def set_random_state(device: torch.device, state: Tensor) -> None:
-    """Give them back what :func:`random_state` took."""
+    """Restore the states that :func:`random_state` returned."""
     for generator in generators(device):
         own, state = state.tensor_split([generator.get_state().numel()])
-        generator.set_state(own.clone())  # a state of its own: PyTorch crashes on a part of a tensor
+        generator.set_state(own.clone())  # PyTorch crashes on a view
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Random numbers of a seed; afterwards those of the caller go on as if none had been drawn.
+    """Seed the generators inside the context and restore their states on exit.
 
-    ``torch.manual_seed`` would seed every device there is, and ``fork_rng`` wake them all to save their states.
+    Unlike ``torch.manual_seed`` and ``torch.random.fork_rng``, this does not initialise other devices.
     """
     before = random_state(device)
     try:

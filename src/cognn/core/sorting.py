@@ -1,47 +1,47 @@
-"""The edges of a graph in the order of their receivers, and of their senders."""
+"""Sort the edges of a graph by receiver and by sender."""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-FEW = 1 << 20
-"""Up to so many edges a sort takes no longer than the import of SciPy, which counting needs."""
+COUNTING_SORT_ABOVE = 1 << 20
+"""With more edges than this the counting sort is faster, including the time to import SciPy."""
 
 
-class Sorted(NamedTuple):
-    """The edges ``(E,)`` twice, with pointers ``(N + 1,)`` to where those of each node begin.
+class SortedEdges(NamedTuple):
+    """The edges ``(E,)`` in two orders, each with row pointers ``(N + 1,)`` as in CSR.
 
-    ``in_*`` is by receiver, then sender, then number; ``out_*`` by sender, then receiver, then number.
+    ``in_*`` is sorted by receiver, then sender, then column; ``out_*`` by sender, then receiver, then column.
     """
 
     in_ptr: Tensor
     in_sender: Tensor
     in_receiver: Tensor
     in_edge: Tensor
-    """The edge's number."""
+    """The column of the edge in ``edge_index``."""
     out_ptr: Tensor
     out_receiver: Tensor
     out_slot: Tensor
-    """Where the edge stands in the order by receiver."""
+    """The position of the edge in the order by receiver."""
 
 
-def sort_edges(edge_index: Tensor, num_nodes: int) -> Sorted:
-    """Both orders of ``edge_index`` ``(2, E)``, in 32 bits where these suffice."""
-    if edge_index.device.type == "cpu" and edge_index.size(1) > FEW:
-        return by_counting(edge_index, num_nodes)
-    return by_comparing(edge_index, num_nodes)
+def sort_edges(edge_index: Tensor, num_nodes: int) -> SortedEdges:
+    """Sort ``edge_index`` ``(2, E)`` in both orders; the indices are int32 if possible."""
+    if edge_index.device.type == "cpu" and edge_index.size(1) > COUNTING_SORT_ABOVE:
+        return counting_sort(edge_index, num_nodes)
+    return comparison_sort(edge_index, num_nodes)
 
 
-def by_comparing(edge_index: Tensor, num_nodes: int) -> Sorted:
-    """On any device, with PyTorch's sort."""
+def comparison_sort(edge_index: Tensor, num_nodes: int) -> SortedEdges:
+    """Sort with ``torch.sort``, on any device."""
     sender, receiver = edge_index
     small = index_type(num_nodes, edge_index.size(1))
     order = torch.sort(receiver * num_nodes + sender, stable=True).indices
     in_sender, in_receiver = sender[order].to(small), receiver[order].to(small)
-    # Stable, so that receivers of one sender stay in ascending order here too.
+    # A stable sort keeps the receivers of one sender in ascending order.
     slot = torch.sort(in_sender, stable=True).indices
-    return Sorted(
+    return SortedEdges(
         in_ptr=_pointers(receiver, num_nodes).to(small),
         in_sender=in_sender,
         in_receiver=in_receiver,
@@ -52,23 +52,21 @@ def by_comparing(edge_index: Tensor, num_nodes: int) -> Sorted:
     )
 
 
-def by_counting(edge_index: Tensor, num_nodes: int) -> Sorted:
-    """On the CPU, in ``O(N + E)`` time.
+def counting_sort(edge_index: Tensor, num_nodes: int) -> SortedEdges:
+    """Sort on the CPU in ``O(N + E)`` time, by SciPy's conversion from CSR to CSC.
 
-    SciPy turns a matrix of rows into one of columns by counting the entries of each column and then placing them one by
-    one; entries of one column stay in the order of their rows.  So this sorts by column, is stable, and merges nothing
-    where an entry is there twice.
+    The conversion is a stable counting sort by column, and it does not merge duplicate entries.
     """
     import numpy as np
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array  # SciPy is slow to import
 
     number, small = edge_index.size(1), index_type(num_nodes, edge_index.size(1))
     sender, receiver = (row.to(small).numpy() for row in edge_index)
     count = np.arange(number + 1, dtype=sender.dtype)
-    # One row per edge, with its receiver for a value: by sender, then number.
+    # A matrix with one row per edge and the receivers as values.  Its CSC form is sorted by sender, then column.
     listed = csr_array((receiver, sender, count), shape=(number, num_nodes)).tocsc()
-    del sender, receiver  # memory is what limits the size of a graph
-    # The senders are rows now, and the values numbers.
+    del sender, receiver  # free memory early: it limits the size of a graph
+    # Now the rows are senders, and the values are columns of edge_index.
     heard = csr_array((listed.indices, listed.data, listed.indptr), shape=(num_nodes, num_nodes)).tocsc()
     del listed
     sent = csr_array((count[:-1], heard.indices, heard.indptr), shape=(num_nodes, num_nodes)).tocsc()
@@ -78,7 +76,7 @@ def by_counting(edge_index: Tensor, num_nodes: int) -> Sorted:
     )
     in_ptr, in_sender, in_edge = by_receiver
     in_receiver = torch.repeat_interleave(in_ptr.diff())
-    return Sorted(in_ptr, in_sender, in_receiver, in_edge, *by_sender)
+    return SortedEdges(in_ptr, in_sender, in_receiver, in_edge, *by_sender)
 
 
 def _pointers(row: Tensor, num_rows: int) -> Tensor:
@@ -87,5 +85,5 @@ def _pointers(row: Tensor, num_rows: int) -> Tensor:
 
 
 def index_type(num_nodes: int, num_edges: int) -> torch.dtype:
-    """The integers that can number nodes and edges."""
+    """The smaller of int32 and int64 that can index all nodes and edges."""
     return torch.int32 if max(num_nodes, num_edges) < 2**31 - 1 else torch.int64

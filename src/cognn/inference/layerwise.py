@@ -1,12 +1,13 @@
-"""Layer-wise inference: all nodes through one layer before any goes through the next, block by block.
+"""Layer-wise inference: all nodes pass through one stage of the model before the next, block by block.
 
-A layer of the action network, the decision and the update of the environment are steps of their own.  Each reads the
-states that the step before it left for all nodes and writes its own for one block at a time, by the layers' own code:
-nothing is approximated, nothing computed twice but what senders bring along, and memory holds one block.
+A stage is a layer of the action network or an update of the environment network.  It reads the node states that the
+previous stage wrote for all nodes, runs the layer's own code on one block at a time, and writes the new states.  The
+result is exact, every node is updated once per stage, and only one block is in memory.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,17 +16,17 @@ from torch import Tensor, nn
 from cognn.data.store.store import Store
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.files.mapped_arrays import release
-from cognn.inference.blocks import Block, Blocks
-from cognn.inference.plan import Pass, Plan
+from cognn.inference.blocks import BlockCutter, NodeBlock
 from cognn.inference.scratch import Scratch
+from cognn.inference.stages import LayerwiseStages, Pass
 from cognn.nn.encoders import Encoded
 from cognn.nn.layers import CooperativeLayer, WrappedLayer
 from cognn.nn.model import CoGNN
 
 Report = Callable[[str, int, int], None]
-"""Told what is computed, and how many of all (node, step) pairs are done."""
-BASE = 1 << 29
-"""Bytes of the process itself, with PyTorch in it."""
+"""Called with the name of the stage, and the number of finished and of all (node, stage) pairs."""
+PROCESS_BYTES = 1 << 29
+"""Memory of a Python process with PyTorch."""
 
 
 @torch.no_grad()
@@ -37,63 +38,66 @@ def infer(
     memory: int,
     report: Report | None = None,
 ) -> None:
-    """Run every pass on all nodes of a store; what the scratch has from before is not computed again.
+    """Run every pass on all nodes of a store, resuming from the progress in ``scratch``.
 
     Args:
-        model: A :class:`~cognn.CoGNN` for nodes, with the named layers and in evaluation mode, maybe behind an encoder.
+        model: A :class:`~cognn.CoGNN` for node tasks with built-in layers, in evaluation mode; it may be
+            :class:`~cognn.nn.encoders.Encoded`.
         store: The graph.
-        scratch: Where states are kept.
-        passes: What to compute.
-        memory: Bytes to work in.
-        report: Told how far it is.
+        scratch: The folder for node states and progress.
+        passes: The passes to run.
+        memory: Memory limit of the process in bytes.
+        report: Called after every block.
     """
-    network = checked(model, store)
-    room = memory - BASE - 16 * store.num_nodes
+    network = checked_network(model, store)
+    room = memory - PROCESS_BYTES - 16 * store.num_nodes
     if room < 1 << 24:
-        least = (BASE + 16 * store.num_nodes) / 2**30 + 0.1
+        least = (PROCESS_BYTES + 16 * store.num_nodes) / 2**30 + 0.1
         raise ConfigError(f"memory: {memory / 2**30:.2g} GB are too little for this graph; give {least:.1f} or more")
     scratch.room = room // 4
     width = max(store.arrays["x"].shape[1], network.hidden_channels, 16)
     edge_width = max(layer.edge_width for layer in network.modules() if isinstance(layer, CooperativeLayer))
-    blocks = Blocks(store, room // 2, width, edge_width, network.encoder.weight.device)
-    run(model, store, scratch, passes, blocks, report)
+    blocks = BlockCutter(store, room // 2, width, edge_width, network.encoder.weight.device)
+    run_stages(model, store, scratch, passes, blocks, report)
 
 
 @torch.no_grad()
-def run(
+def run_stages(
     model: nn.Module,
     store: Store,
     scratch: Scratch,
     passes: Sequence[Pass],
-    blocks: Blocks,
+    blocks: BlockCutter,
     report: Report | None = None,
 ) -> None:
-    """The same with given blocks."""
-    network = checked(model, store)
-    plans = [Plan(network, lambda block: _encoded(model, store, block), store.num_nodes, scratch, p) for p in passes]
-    steps = [step for plan in plans for step in plan.steps()]
+    """:func:`infer` with given blocks."""
+    network = checked_network(model, store)
+    encode = partial(_encode, model, store)
+    stages = [
+        stage for each in passes for stage in LayerwiseStages(network, encode, store.num_nodes, scratch, each).stages()
+    ]
     size = sum(array.nbytes for array in store.arrays.values())
-    while scratch.step < len(steps):
-        step = steps[scratch.step]
+    while scratch.stage < len(stages):
+        stage = stages[scratch.stage]
         while scratch.node < store.num_nodes:
-            block = (blocks.alone if step.alone else blocks.take)(scratch.node)
-            step.run(block)
-            scratch.record(scratch.step, block.last)
+            block = (blocks.with_edges if stage.needs_edges else blocks.without_edges)(scratch.node)
+            stage.run(block)
+            scratch.record(scratch.stage, block.last)
             if size > scratch.room:
                 for array in store.arrays.values():
                     release(array)
             if report is not None:
-                report(step.name, scratch.step * store.num_nodes + block.last, len(steps) * store.num_nodes)
-        scratch.record(scratch.step + 1, 0, force=True)  # the next step may overwrite what this one has read
+                report(stage.name, scratch.stage * store.num_nodes + block.last, len(stages) * store.num_nodes)
+        scratch.record(scratch.stage + 1, 0, force=True)  # the next stage may overwrite the input of this one
 
 
-def checked(model: nn.Module, store: Store) -> CoGNN:
-    """The network in a model, if it can be run layer by layer on this store."""
+def checked_network(model: nn.Module, store: Store) -> CoGNN:
+    """The :class:`CoGNN` in a model, after checking that it can run layer by layer on the store."""
     network = model.model if isinstance(model, Encoded) else model
     if not isinstance(network, CoGNN) or network.pool is not None:
         raise RunError(f"{type(network).__name__}: layer-wise inference is for cognn models of node tasks")
     if any(isinstance(layer, WrappedLayer) for layer in network.modules()):
-        raise RunError("env, action: a layer of PyG may look beyond the neighbours; use sum, mean, gcn, gin or gat")
+        raise RunError("env, action: a layer of PyG may read more than neighbours; use sum, mean, gcn, gin or gat")
     if network.training:
         raise RunError("model: is in training mode; call model.eval() first")
     width, attr = store.arrays["x"].shape[1], store.arrays.get("edge_attr")
@@ -102,14 +106,14 @@ def checked(model: nn.Module, store: Store) -> CoGNN:
         raise DataError(f"{store.path}: has {width} features, the model takes {network.in_channels}")
     columns, spec = 0 if attr is None else attr.shape[1], network.edge_spec
     if columns != spec.columns:
-        raise DataError(f"{store.path}: has {columns or 'no'} edge features, the model was built for others")
+        raise DataError(f"{store.path}: has {columns or 'no'} edge features, the model takes {spec.columns or 'none'}")
     if spec.categories != store.edge_categories:
-        raise DataError(f"{store.path}: has edge categories {store.edge_categories}, the model {spec.categories}")
+        raise DataError(f"{store.path}: has edge categories {store.edge_categories}, the model takes {spec.categories}")
     return network
 
 
-def identity(model: nn.Module) -> str:
-    """A hash of a model's shape and weights."""
+def fingerprint(model: nn.Module) -> str:
+    """A hash of a model's architecture and weights."""
     digest = hashlib.sha256(repr(model).encode())
     for name, value in sorted(model.state_dict().items()):
         digest.update(repr((name, value.dtype, tuple(value.shape))).encode())
@@ -117,7 +121,8 @@ def identity(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _encoded(model: nn.Module, store: Store, block: Block) -> Tensor:
+def _encode(model: nn.Module, store: Store, block: NodeBlock) -> Tensor:
+    """The states before the first layer, of the nodes of a block."""
     x = torch.from_numpy(np.array(store.arrays["x"][block.first : block.last])).to(block.adjacency.device)
     if not bool(x.isfinite().all()):
         row = int(x.isfinite().all(1).logical_not().nonzero()[0])

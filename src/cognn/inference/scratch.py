@@ -1,4 +1,4 @@
-"""Where layer-wise inference keeps its states, so that a run that was killed goes on where it was."""
+"""The node states and the progress of layer-wise inference on disk, so that an interrupted run can resume."""
 
 import json
 import shutil
@@ -19,37 +19,37 @@ from cognn.files.safe_read import shorten
 
 PROGRESS = "progress.json"
 SECONDS = 10.0
-"""Between two records of how far it is."""
+"""Time between two records of the progress."""
 
 
 class Scratch:
-    """A folder of mapped arrays, and how far their computation is.
+    """A folder of memory-mapped arrays and the progress of their computation.
 
     Args:
-        folder: Made with the first array if it is not there; if it is, what it was made for must be the same.
-        identity: What it is made for: model, store and options.
-        room: Bytes that the arrays may hold of the memory before they give it back.
+        folder: Created with the first array.  An existing folder resumes; its ``identity`` must be the same.
+        identity: What the arrays depend on: model, store and options.
+        room: Bytes of memory that the arrays may occupy; beyond it, their pages are released.
     """
 
     def __init__(self, folder: str | Path, identity: dict[str, Any], room: int = 0) -> None:
         self.folder = folder = Path(folder)
         self.identity, self.room = json.loads(json.dumps(identity)), room
         self.arrays: dict[str, NDArray[Any]] = {}
-        self.step, self.node, self._recorded = 0, 0, time.monotonic()
+        self.stage, self.node, self._recorded = 0, 0, time.monotonic()
         if not folder.exists():
             return
         if not (folder / PROGRESS).is_file():
-            raise RunError(f"{folder}: is in the way of what predicting has to put aside; move or delete it")
+            raise RunError(f"{folder}: is needed for temporary files, but exists already; move or delete it")
         known = read_json(folder / PROGRESS)
         for key, value in self.identity.items():
             if known.get("identity", {}).get(key) != value:
-                raise RunError(f"{folder}: was begun with another {key}; delete it to begin anew")
-        self.step, self.node = int(known["step"]), int(known["node"])
+                raise RunError(f"{folder}: was started with another {key}; delete it to start again")
+        self.stage, self.node = int(known["step"]), int(known["node"])
         for incomplete in folder.glob(".*.npy.*"):  # allocated by a process that was killed
             incomplete.unlink()
 
     def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
-        """An array by its name; new, or as it was left."""
+        """Open the array ``name``, or create it."""
         if name not in self.arrays:
             if not self.folder.exists():
                 self._write()
@@ -59,19 +59,22 @@ class Scratch:
                         allocate(temporary, dtype, shape)
             array = self.known(name)
             if array.dtype != np.dtype(dtype) or array.shape != shape:
-                raise RunError(f"{self.folder / name}.npy: is of another size; delete {self.folder} to begin anew")
+                raise RunError(f"{self.folder / name}.npy: has another size; delete {self.folder} to start again")
         return self.arrays[name]
 
     def known(self, name: str) -> NDArray[Any]:
-        """An array that an earlier step made, as it was left."""
+        """Open an array that an earlier stage wrote."""
         if name not in self.arrays:
             with self._usable(name) as file:
                 self.arrays[name] = mapped(file, "r+")
         return self.arrays[name]
 
-    def record(self, step: int, node: int, force: bool = False) -> None:
-        """All steps before ``step`` are done, and this one up to ``node``; written now and then, or by ``force``."""
-        self.step, self.node = step, node
+    def record(self, stage: int, node: int, force: bool = False) -> None:
+        """Record that all stages before ``stage`` are done, and this one up to ``node``.
+
+        The record is written to disk every ``SECONDS`` seconds, or always with ``force``.
+        """
+        self.stage, self.node = stage, node
         if sum(array.nbytes for array in self.arrays.values()) > self.room:
             for array in self.arrays.values():
                 release(array)
@@ -81,7 +84,7 @@ class Scratch:
             self._write()
 
     def delete(self) -> None:
-        """Remove the folder."""
+        """Delete the folder."""
         self.arrays.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -95,5 +98,5 @@ class Scratch:
             raise RunError(f"{file}: cannot be used ({reason}); make room, or delete {self.folder}") from None
 
     def _write(self) -> None:
-        write_json(self.folder / PROGRESS, {"identity": self.identity, "step": self.step, "node": self.node})
+        write_json(self.folder / PROGRESS, {"identity": self.identity, "step": self.stage, "node": self.node})
         self._recorded = time.monotonic()

@@ -1,33 +1,30 @@
-"""``CoGNN(checkpoint=True)``: gradient checkpointing, layer by layer."""
+"""``CoGNN(checkpoint=True)``: gradient checkpointing of every layer."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from cognn.core.ops import ProductCache
-from cognn.nn.layer_step import Parts, Step
-
-if TYPE_CHECKING:
-    from cognn.nn.model import CoGNN
+from cognn.nn.layer_step import CooperativeModel, LayerOutput, Parts
 
 
-def checkpointed(run_layers: Callable[..., list[Step]]) -> Callable[..., list[Step]]:
-    """``run_layers`` without storing activations: the backward pass computes them again.
+def checkpointed(run_layers: Callable[..., list[LayerOutput]]) -> Callable[..., list[LayerOutput]]:
+    """``run_layers`` without stored activations: the backward pass recomputes them.
 
-    The second pass draws the same actions and the same dropout, and no batch norm counts the batch twice.
+    The second pass draws the same actions and dropout masks, and does not update batch norm statistics again.
     """
 
-    def run(model: "CoGNN", layers: Sequence[Parts], *arguments: Any) -> list[Step]:
+    def run(model: CooperativeModel, layers: Sequence[Parts], *arguments: Any) -> list[LayerOutput]:
         parts = [part for layer in layers for part in layer if part is not None]
         parts += [] if model.action_network is None else [model.action_network]
         cache = ProductCache()
         again = _SecondPass([buffer for part in parts for buffer in part.buffers()], arguments[-2], cache)
         contexts = cache.active(filling=True), again
-        out: list[Step] = checkpoint(
+        out: list[LayerOutput] = checkpoint(
             run_layers, model, layers, *arguments, use_reentrant=False, context_fn=lambda: contexts
         )
         return out
@@ -36,7 +33,7 @@ def checkpointed(run_layers: Callable[..., list[Step]]) -> Callable[..., list[St
 
 
 class _SecondPass:
-    """The random state of the first pass; on exit, buffers and generator are as they were on entry.
+    """Recompute with the random state of the first pass; restore buffers and generator on exit.
 
     PyTorch itself restores its default generators.  The context is entered once per backward pass.
     """

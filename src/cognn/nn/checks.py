@@ -1,4 +1,4 @@
-"""What a caller can get wrong, each said in one line before any work is done."""
+"""Checks of arguments: an invalid one raises an error with a message of one line."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -12,17 +12,17 @@ from cognn.core.graph import Graph, as_graph
 from cognn.nn.actions import ACTION_MODES, ActionSpace
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 
-_seen = WeakTensorKeyDictionary()  # tensor -> what was checked of it; an unchanged tensor is checked once
+_seen = WeakTensorKeyDictionary()  # tensor -> the check that it passed; an unchanged tensor is checked once
 
 
 def one_of(name: str, value: Any, known: Sequence[Any]) -> None:
-    """Refuse a value that is not among the known ones."""
+    """Reject a value that is not among the ``known`` ones."""
     if value not in known:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}")
 
 
 def at_least(name: str, value: Any, low: int) -> None:
-    """Refuse what is not a whole number of at least ``low``."""
+    """Reject a value that is not an integer of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if value < low:
@@ -30,13 +30,13 @@ def at_least(name: str, value: Any, low: int) -> None:
 
 
 def share(name: str, value: float) -> None:
-    """Refuse what is not a share of something that is to be left over in part."""
+    """Reject a number outside of [0, 1), such as a dropout rate of 1."""
     if not 0 <= value < 1:
         raise ValueError(f"{name}: expected 0 <= {name} < 1, got {value}")
 
 
 class Model(Protocol):
-    """What the arguments of a call have to fit."""
+    """The attributes of a model that its arguments are checked against."""
 
     in_channels: int
     pool: Literal["mean", "sum", "max"] | None
@@ -52,7 +52,7 @@ def arguments(
     batch: Tensor | None,
     num_graphs: int | None,
 ) -> tuple[Graph, Tensor | None, Tensor | None, int | None]:
-    """Refuse what a model cannot be called with; the rest as it takes it: graph, edge features, batch, its size."""
+    """Check the arguments of a model's ``forward``; return graph, edge features, batch and number of graphs."""
     features(x, model.in_channels, dtype)
     prepared = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
     graph(prepared, x)
@@ -65,7 +65,7 @@ def arguments(
 
 
 def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
-    """Refuse node features of a wrong type or width."""
+    """Reject node features of a wrong dtype or width."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
     if x.layout != torch.strided:
@@ -79,7 +79,7 @@ def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
 
 
 def finite(x: Tensor, encoded: Tensor) -> None:
-    """Refuse nan and infinite features; they show in the first linear map of them, which is often the narrower one."""
+    """Reject nan and infinite features.  They propagate to ``encoded``, which is checked instead if it is narrower."""
     narrower = encoded if encoded.size(1) < x.size(1) else x
     if torch.compiler.is_compiling() or (not x.is_inference() and _seen.get(x) == _passed(x, finite, ())):
         return
@@ -90,7 +90,7 @@ def finite(x: Tensor, encoded: Tensor) -> None:
 
 
 def graph(value: Graph, x: Tensor) -> None:
-    """Refuse a graph of another size or place than its features."""
+    """Reject a graph that differs from its features in size or device."""
     if value.num_nodes != x.size(0):
         raise ValueError(f"edge_index: a Graph of {value.num_nodes} nodes does not fit x of {x.size(0)} rows")
     if value.device != x.device:
@@ -100,7 +100,7 @@ def graph(value: Graph, x: Tensor) -> None:
 
 
 def edge_features(edge_attr: Tensor | None, num_edges: int, spec: EdgeSpec, dtype: torch.dtype) -> Tensor | None:
-    """Refuse edge features that do not fit the model or the graph; give continuous ones two dimensions."""
+    """Reject edge features that do not match the model or the graph; return them with two dimensions."""
     if spec == NO_EDGES:
         if edge_attr is not None:
             raise ValueError("edge_attr: this model takes none; build it with edge_dim=... or edge_categories=...")
@@ -121,12 +121,12 @@ def edge_features(edge_attr: Tensor | None, num_edges: int, spec: EdgeSpec, dtyp
     if spec.categories is None:
         _once("edge_attr", edge_attr, _finite)
     else:
-        _once("edge_attr", edge_attr, _in_categories, spec.categories)
+        _once("edge_attr", edge_attr, codes, spec.categories)
     return edge_attr if edge_attr.dim() == 2 else edge_attr.unsqueeze(-1)
 
 
 def actions(value: Any, num_layers: int, num_nodes: int, space: ActionSpace, has_network: bool) -> None:
-    """Refuse unknown ways to act and forced actions of a wrong shape or code."""
+    """Reject unknown action modes, and forced actions of a wrong shape or code."""
     if value is None:
         return
     modes = ", ".join(map(repr, ACTION_MODES))
@@ -143,11 +143,11 @@ def actions(value: Any, num_layers: int, num_nodes: int, space: ActionSpace, has
         raise TypeError(f"actions: forced actions are torch.long codes 0 to {last}, got {value.dtype}")
     if tuple(value.shape) != (num_layers, num_nodes):
         raise ValueError(f"actions: expected shape (num_layers={num_layers}, N={num_nodes}), got {tuple(value.shape)}")
-    _once("actions", value, _codes, space.names)
+    _once("actions", value, _action_codes, space.names)
 
 
 def graph_numbers(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: int | None = None) -> None:
-    """Refuse a batch without a pool, a pool without a batch, and a batch that does not fit."""
+    """Reject a batch without a pool, a pool without a batch, and a batch of a wrong shape or range."""
     if value is None:
         if pool is not None:
             raise ValueError(
@@ -166,9 +166,9 @@ def graph_numbers(value: Tensor | None, pool: str | None, num_nodes: int, num_gr
 
 
 def _once(name: str, value: Tensor, check: Any, *limits: Any) -> None:
-    """Run a check that reads the whole tensor, unless this very tensor passed it unchanged before."""
+    """Run a check that reads all values, unless this tensor has passed it and is unchanged."""
     if torch.compiler.is_compiling():
-        return  # values are not known yet
+        return  # a traced tensor has no values
     if value.is_inference():
         check(name, value, *limits)
         return
@@ -182,7 +182,7 @@ def _passed(value: Tensor, check: Any, limits: tuple[Any, ...]) -> tuple[Any, ..
 
 
 def _finite(name: str, value: Tensor) -> None:
-    # A sum is one cheap pass and is finite unless something in it is not, or it overflowed: only then look closer.
+    # The sum is cheap.  Look closer only if it is not finite: a value is not finite, or the sum overflowed.
     if not bool(value.detach().sum().isfinite()) and not bool(value.isfinite().all()):
         value = value.reshape(len(value), -1)
         row, column = value.isfinite().logical_not().nonzero()[0].tolist()
@@ -191,24 +191,24 @@ def _finite(name: str, value: Tensor) -> None:
         )
 
 
-def _in_categories(name: str, value: Tensor, edge_categories: tuple[int, ...]) -> None:
-    value = value.reshape(len(value), len(edge_categories))
-    for column, size in enumerate(edge_categories):
-        wrong = (value[:, column] < 0) | (value[:, column] >= size)
-        if bool(wrong.any()):
-            row = int(wrong.nonzero()[0])
-            raise ValueError(
-                f"{name}: row {row}, column {column} is {int(value[row, column])}, expected 0 to {size - 1}"
-            )
+def codes(name: str, value: Tensor, categories: tuple[int, ...]) -> None:
+    """Reject categorical codes ``(rows, columns)`` outside of the range of their column."""
+    value = value.reshape(len(value), len(categories))
+    wrong = (value < 0) | (value >= value.new_tensor(categories))
+    if bool(wrong.any()):
+        row, column = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"{name}: row {row}, column {column} is {int(value[row, column])}, expected 0 to {categories[column] - 1}"
+        )
 
 
-def _codes(name: str, value: Tensor, names: tuple[str, ...]) -> None:
+def _action_codes(name: str, value: Tensor, names: tuple[str, ...]) -> None:
     if value.numel():
         low, high = (int(bound) for bound in value.aminmax())
         last = len(names) - 1
         if low < 0 or high > last:
-            codes = f"0 ({names[0]}) to {last} ({names[-1]})"
-            raise ValueError(f"{name}: codes are {codes}, got {low if low < 0 else high}")
+            known = f"0 ({names[0]}) to {last} ({names[-1]})"
+            raise ValueError(f"{name}: codes are {known}, got {low if low < 0 else high}")
 
 
 def _known_graphs(name: str, value: Tensor, num_graphs: int | None) -> None:

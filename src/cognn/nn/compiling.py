@@ -9,38 +9,35 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from cognn.nn.layer_step import Step, enter, run_layers
-
-if TYPE_CHECKING:
-    from cognn.nn.model import CoGNN
+from cognn.nn.layer_step import CooperativeModel, LayerOutput, enter, run_layers
 
 TOGETHER = 4
-"""Up to so many layers are compiled as one, which is faster on batches of small graphs.  Of a deeper model one layer is
-compiled, which serves all of them; to compile them as one would take minutes."""
+"""Models of up to this many layers are compiled as one function, which is faster on batches of small graphs.  For a
+deeper model this would take minutes, so its layers share one compiled function."""
 
 
 class Execution(NamedTuple):
     """The functions that run a model, compiled or not."""
 
-    enter: Callable[["CoGNN", Tensor], Tensor]
-    run_layers: Callable[..., list[Step]]
+    enter: Callable[[CooperativeModel, Tensor], Tensor]
+    run_layers: Callable[..., list[LayerOutput]]
     together: int
-    """Number of layers that one call runs."""
+    """Number of layers that one call of ``run_layers`` runs."""
 
 
 EAGER = Execution(enter, run_layers, 1)
-_compiled: "weakref.WeakKeyDictionary[CoGNN, Execution]" = weakref.WeakKeyDictionary()
+_compiled: weakref.WeakKeyDictionary[CooperativeModel, Execution] = weakref.WeakKeyDictionary()
 
 
-def compiled(model: "CoGNN") -> Execution:
-    """The functions compiled for ``model``, with the same results.
+def compiled(model: CooperativeModel) -> Execution:
+    """The functions compiled for ``model``; the results are the same.
 
-    Eager ones where there is no C++ compiler, and for wrapped layers of PyG, whose hooks cannot be compiled.
+    Falls back to eager mode if there is no C++ compiler, and for wrapped PyG layers, whose hooks cannot be compiled.
     """
     if not _can_compile() or model.wraps:
         return EAGER
@@ -51,14 +48,14 @@ def compiled(model: "CoGNN") -> Execution:
 
 
 def _compile(function: Any) -> Callable[..., Any]:
-    # The cache of compiled code belongs to the code object: a copy gives every model its own, with its own limit.
+    # torch.compile keeps its cache, and its limit of recompilations, per code object: a copy gives each model its own.
     own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
-    # Without a limit on what is inlined, the compiler computes an activation three times to save storing it once.
+    # Without this limit on inlining, the compiler recomputes an activation three times instead of storing it.
     return torch.compile(own, dynamic=True, options={"realize_opcount_threshold": 6})
 
 
 @cache
 def _can_compile() -> bool:
-    """Whether there is a C++ compiler, and the headers of Python that it needs."""
+    """Whether a C++ compiler and the Python headers are installed."""
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     return shutil.which(compiler) is not None and Path(sysconfig.get_path("include"), "Python.h").exists()

@@ -1,4 +1,4 @@
-"""Edge features: what a model expects of them, and how they join a message without an E x d tensor."""
+"""Edge features: their specification, and their part of a message, without an E x d tensor."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -21,7 +21,7 @@ class EdgeSpec(NamedTuple):
 
     @classmethod
     def of(cls, edge_dim: int | None, edge_categories: int | Sequence[int] | None) -> "EdgeSpec":
-        """The spec of a user's two options."""
+        """Check the constructor arguments ``edge_dim`` and ``edge_categories`` of a model and convert them."""
         if isinstance(edge_categories, int | Integral):
             edge_categories = (int(edge_categories),)
         if edge_dim is not None and edge_categories is not None:
@@ -52,10 +52,10 @@ NO_EDGES = EdgeSpec()
 
 
 class EdgeMessages(nn.Module):
-    r"""Edge features as a part of the message: :math:`\sum_u w_{vu}\, W_e e_{vu}` without an E x d tensor.
+    r"""The edge features' part of the messages, :math:`\sum_u w_{vu}\, W_e e_{vu}`, without an E x d tensor.
 
-    Continuous features ``(E, dim)`` are summed first and mapped afterwards; categorical ones, ``(E, columns)``
-    integers, are counted first and then multiplied with their embedding table.
+    Continuous features ``(E, dim)`` are first summed, then mapped.  Categorical features ``(E, columns)`` are first
+    counted per category, then multiplied with their embedding table.
     """
 
     def __init__(self, spec: EdgeSpec, out_channels: int) -> None:
@@ -64,12 +64,12 @@ class EdgeMessages(nn.Module):
         width = spec.dim if spec.dim is not None else sum(spec.categories or ())
         self.weight = nn.Parameter(torch.empty(width, out_channels))
         starts = torch.tensor(spec.categories or (), dtype=torch.long).cumsum(0)
-        self.start: Tensor  # the first row of every column's categories
+        self.start: Tensor  # the first row of each column in the embedding table
         self.register_buffer("start", torch.cat([starts.new_zeros(1), starts])[: len(starts)], persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the map: as a linear layer for continuous features, small embeddings for categories."""
+        """Initialise all weights: as ``nn.Linear`` for continuous features, small embeddings for categorical ones."""
         if self.spec.dim is not None:
             bound = max(self.spec.dim, 1) ** -0.5
             nn.init.uniform_(self.weight, -bound, bound)
@@ -79,7 +79,7 @@ class EdgeMessages(nn.Module):
     def forward(
         self, adjacency: Adjacency, edge_attr: Tensor, weight: Tensor | None = None, channels: slice | None = None
     ) -> Tensor:
-        """Weighted sum over the edges into every receiver, of all or some channels; ``weight`` by receiver."""
+        """Weighted sum over the incoming edges; ``weight`` is sorted by receiver, ``channels`` selects outputs."""
         table = self.weight if channels is None else self.weight[:, channels]
         if self.spec.dim is not None:
             return ops.edge_sum(adjacency, edge_attr, weight) @ table
@@ -87,7 +87,7 @@ class EdgeMessages(nn.Module):
         return count.to(self.weight.dtype) @ table
 
     def project(self, adjacency: Adjacency, edge_attr: Tensor, vector: Tensor) -> Tensor:
-        """Dot product of every edge's message with ``vector`` ``(out_channels, heads)``, by receiver."""
+        """Project the message of every edge on ``vector`` ``(out_channels, heads)``: ``(E, heads)``, by receiver."""
         table = self.weight @ vector
         order = adjacency.in_edge.long()
         if self.spec.dim is not None:
@@ -95,7 +95,7 @@ class EdgeMessages(nn.Module):
         return table[self.rows(edge_attr)[order]].sum(1)
 
     def rows(self, edge_attr: Tensor) -> Tensor:
-        """The rows of the embedding table of every edge's categories ``(E, columns)``."""
+        """The rows ``(E, columns)`` of the embedding table for the categories of every edge."""
         return (edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr) + self.start
 
     def extra_repr(self) -> str:

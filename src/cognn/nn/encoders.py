@@ -1,4 +1,4 @@
-"""What goes in: embeddings of categories, and encodings of where a node stands in its graph."""
+"""Encoders of node features: embeddings of categories, and positional encodings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,14 +13,14 @@ DENSE_NODES = 1000  # up to here a dense eigendecomposition is faster than an it
 
 
 class CategoricalEncoder(nn.Module):
-    r"""Sum of one learned vector per category: :math:`h = \sum_j E_j[x_j] \; (+ \; W x_{\mathrm{rest}})`.
+    r"""Sum of one embedding per categorical column: :math:`h = \sum_j E_j[x_j] \; (+ \; W x_{\mathrm{rest}})`.
 
-    The codes may be floats, as node features are; columns after the categories are numbers and enter by a linear map.
+    The codes may be floats.  Continuous columns follow the categorical ones and enter by a linear map.
 
     Args:
         categories: Number of values of each categorical column.
         out_channels: Width of the output.
-        num_continuous: Number of columns of numbers (such as positional encodings) after the categorical ones.
+        num_continuous: Number of continuous columns, such as positional encodings.
     """
 
     def __init__(self, categories: Sequence[int], out_channels: int, num_continuous: int = 0) -> None:
@@ -33,48 +33,37 @@ class CategoricalEncoder(nn.Module):
         checks.at_least("num_continuous", num_continuous, 0)
         self.categories, self.out_channels = tuple(categories), out_channels
         self.num_continuous = num_continuous
-        # One table for all columns, so that a node's vectors are fetched and added in a single pass.
+        # One table for all columns: a single kernel looks up and adds the embeddings of a node.
         self.table = nn.EmbeddingBag(sum(self.categories), out_channels, mode="sum")
         self.linear = nn.Linear(num_continuous, out_channels) if num_continuous else None
         sizes = torch.tensor(self.categories)
         self.register_buffer("first", sizes.cumsum(0) - sizes, persistent=False)
-        self.register_buffer("sizes", sizes, persistent=False)
         self.first: Tensor
-        self.sizes: Tensor
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew; a sum of many columns has unit variance."""
+        """Initialise all weights; the sum over the columns has unit variance."""
         nn.init.normal_(self.table.weight, std=len(self.categories) ** -0.5)
         if self.linear is not None:
             self.linear.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Vectors ``(N, out_channels)`` of the rows of ``x`` ``(N, len(categories) + num_continuous)``."""
+        """Encode ``x`` ``(N, len(categories) + num_continuous)`` to ``(N, out_channels)``."""
         width = len(self.categories)
         if x.dim() != 2 or x.size(1) != width + self.num_continuous:
             raise ValueError(f"x: expected shape (N, {width + self.num_continuous}), got {tuple(x.shape)}")
         codes = x[:, :width].long()
         if not torch.compiler.is_compiling():
-            self._check(codes)
+            # A code that is too large would silently fetch an embedding of the next column.
+            checks.codes("x", codes, self.categories)
         h: Tensor = self.table(codes + self.first)
         return h if self.linear is None else h + self.linear(x[:, width:])
 
-    def _check(self, codes: Tensor) -> None:
-        # A code of one column that is too large would fetch a vector of the next column without a word.
-        wrong = (codes < 0) | (codes >= self.sizes)
-        if bool(wrong.any()):
-            row, column = wrong.nonzero()[0].tolist()
-            raise ValueError(
-                f"x: row {row}, column {column} is {int(codes[row, column])}, "
-                f"expected 0 to {self.categories[column] - 1}"
-            )
-
 
 class SignFlip(nn.Module):
-    """Random signs for Laplacian eigenvectors while training, because an eigenvector is known only up to its sign.
+    """Random signs for Laplacian eigenvectors in training, because an eigenvector is defined only up to its sign.
 
-    Every graph of a batch and every column draws a sign of its own; in evaluation nothing is changed.
+    Every graph of a batch and every column draws its own sign.  In evaluation ``x`` is unchanged.
 
     Args:
         first: First column to flip.
@@ -89,7 +78,7 @@ class SignFlip(nn.Module):
         self.first, self.count = first, count
 
     def forward(self, x: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
-        """``x`` ``(N, F)`` with flipped columns; ``batch`` ``(N,)`` is the graph of every node, by default one."""
+        """Flip columns of ``x`` ``(N, F)``; ``batch`` ``(N,)`` is the graph of each node, by default the same one."""
         if not self.training:
             return x
         last = x.size(1) if self.count is None else self.first + self.count
@@ -105,17 +94,18 @@ class SignFlip(nn.Module):
 def laplacian_encoding(edge_index: Tensor, num_nodes: int, k: int = 8) -> Tensor:
     r"""Eigenvectors 2 to k + 1 of :math:`L = I - D^{-1/2} A D^{-1/2}` by ascending eigenvalue, float ``(N, k)``.
 
-    Edges count in both directions and once, self-loops not at all.  The first eigenvector only says the degrees and is
-    left out; a graph of k nodes or fewer gets columns of zeros at the end.  Signs are free: the largest entry is made
-    positive here, and :class:`SignFlip` draws them in training.
+    The graph is made undirected and simple; self-loops are ignored.  The first eigenvector depends only on the degrees
+    and is omitted.  A graph of k nodes or fewer gets columns of zeros at the end.  The sign of an eigenvector is
+    arbitrary: its largest entry is made positive here, and :class:`SignFlip` draws signs in training.
 
     Args:
-        edge_index: Edges ``(2, E)`` of one connected graph; of several, the first eigenvectors tell them apart.
+        edge_index: Edges ``(2, E)`` of one connected graph; with several components, the first eigenvectors only
+            distinguish these.
         num_nodes: Number of nodes.
         k: Number of eigenvectors.
     """
     import numpy as np
-    import scipy.linalg
+    import scipy.linalg  # slow to import
     import scipy.sparse.linalg
 
     checks.at_least("k", k, 1)
@@ -128,12 +118,12 @@ def laplacian_encoding(edge_index: Tensor, num_nodes: int, k: int = 8) -> Tensor
     matrix = ((matrix + matrix.T) > 0).astype(float)
     degree = matrix.sum(axis=1)
     scale = scipy.sparse.diags_array(np.maximum(degree, 1) ** -0.5)
-    # A node without neighbours has 0 on the diagonal: it is a component, and components are the zero eigenvalues.
+    # An isolated node is a component of its own and has an eigenvalue of 0, so its diagonal entry is 0.
     laplacian = scipy.sparse.diags_array((degree > 0).astype(float)) - scale @ matrix @ scale
     if num_nodes <= max(DENSE_NODES, 4 * k):
         vectors = scipy.linalg.eigh(laplacian.toarray(), subset_by_index=[1, found])[1]
     else:
-        start = np.random.default_rng(0).standard_normal(num_nodes)  # else scipy draws it and no run repeats another
+        start = np.random.default_rng(0).standard_normal(num_nodes)  # SciPy's random default is not reproducible
         values, vectors = scipy.sparse.linalg.eigsh(laplacian, found + 1, which="SA", v0=start, ncv=max(4 * k, 64))
         vectors = vectors[:, values.argsort()[1:]]
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(found)]
@@ -142,27 +132,27 @@ def laplacian_encoding(edge_index: Tensor, num_nodes: int, k: int = 8) -> Tensor
 
 
 def random_walk_encoding(edge_index: Tensor, num_nodes: int, steps: int = 20) -> Tensor:
-    r"""Probabilities to be back after 1 .. ``steps`` random steps, the diagonals of :math:`(D^{-1} A)^t`.
+    r"""Return probabilities of random walks of 1 to ``steps`` steps, the diagonals of :math:`(D^{-1} A)^t`.
 
-    Float ``(N, steps)``.  A walk follows edges from sender to receiver and ends where there are none.
+    Float ``(N, steps)``.  A walk follows edges from sender to receiver and ends at a node without outgoing edges.
 
     Args:
-        edge_index: Edges ``(2, E)``; a batch of disjoint graphs gives what each of them gives.
+        edge_index: Edges ``(2, E)``; the encodings of disjoint graphs are independent of each other.
         num_nodes: Number of nodes.
         steps: Number of steps.
     """
     import numpy as np
-    import scipy.sparse
+    import scipy.sparse  # slow to import
 
     checks.at_least("steps", steps, 1)
     sender, receiver = edge_index.numpy(force=True)
     degree = np.bincount(sender, minlength=num_nodes)
     walk = scipy.sparse.csr_array((1 / degree[sender], (sender, receiver)), shape=(num_nodes, num_nodes))
     out = np.zeros((num_nodes, steps), dtype=np.float32)
-    width = max(1, min(num_nodes, 2**22 // max(num_nodes, 1)))  # columns at once: 32 MB of doubles
+    width = max(1, min(num_nodes, 2**22 // max(num_nodes, 1)))  # columns at a time: 32 MB of doubles
     for first in range(0, num_nodes, width):
         nodes = np.arange(first, min(first + width, num_nodes))
-        reached = np.zeros((num_nodes, len(nodes)))  # column i: chance to stand at nodes[i] after t more steps
+        reached = np.zeros((num_nodes, len(nodes)))  # column i: probability of reaching nodes[i] in t steps
         reached[nodes, nodes - first] = 1
         for step in range(steps):
             reached = walk @ reached
@@ -171,14 +161,14 @@ def random_walk_encoding(edge_index: Tensor, num_nodes: int, steps: int = 20) ->
 
 
 class Encoded(nn.Module):
-    """A model behind an encoder of categorical node features, such as atoms."""
+    """A model whose node features first pass through an encoder, such as :class:`CategoricalEncoder`."""
 
     def __init__(self, encoder: nn.Module, model: nn.Module, flip: nn.Module | None = None) -> None:
         super().__init__()
         self.flip, self.encoder, self.model = flip, encoder, model
 
     def forward(self, x: Tensor, edge_index: Tensor | Graph, *args: Any, **options: Any) -> Any:
-        """As the model, for encoded features."""
+        """Call the model with encoded features."""
         if self.flip is not None:
             graph = edge_index if isinstance(edge_index, Graph) else None
             x = self.flip(x, graph.batch, graph.num_graphs) if graph is not None else self.flip(x)

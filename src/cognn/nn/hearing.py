@@ -1,7 +1,7 @@
-"""What nodes hear at a layer: the adjacency, and all that decides which of its edges carry a message.
+"""What nodes hear at a layer: the adjacency, and everything that decides which edges carry a message.
 
-Layers ask a :class:`Hearing` for sums, counts and maxima over what is heard, and never take gates apart.  A new kind of
-decision changes this file, not the layers.
+Layers ask a :class:`Hearing` for sums, counts and maxima over the edges that are heard, and never take gates apart.  A
+new kind of decision changes this file, not the layers.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from cognn.nn.edge_features import EdgeMessages
 
 
 class Gates(NamedTuple):
-    """The actions of one layer as two vectors of length N, 0 or 1 in the forward pass, soft in the backward pass.
+    """The actions of one layer as two vectors ``(N,)``: 0 or 1 in the forward pass, soft in the backward pass.
 
-    An edge ``u -> v`` carries a message iff ``listen[v] * broadcast[u]`` is not zero.
+    The edge ``u -> v`` is heard, that is, it carries a message, iff ``listen[v] * broadcast[u]`` is not zero.
     """
 
     listen: Tensor
@@ -27,11 +27,11 @@ class Hearing(NamedTuple):
     """What the receivers of an adjacency hear.
 
     Attributes:
-        adjacency: Who sends to whom.
-        gates: The gates of the layer; None if all are open, every node being STANDARD.
-        edge_attr: Edge features ``(E, columns)`` in the order of ``edge_index``, if there are any.
-        mask: Weights ``(E,)`` of a PyG explainer in the same order, if it explains.
-        sender_count: :meth:`heard_count` of every sender, where the adjacency is a block that does not show it.
+        adjacency: The receiver-by-sender matrix of the edges.
+        gates: The gates of the layer; None if every node is STANDARD.
+        edge_attr: Edge features ``(E, columns)`` in the order of ``edge_index``, or None.
+        mask: Edge mask ``(E,)`` of a PyG explainer in the same order, or None.
+        sender_count: :meth:`heard_count` of every sender, for a block, which lacks the edges of its outside senders.
     """
 
     adjacency: Adjacency
@@ -42,7 +42,7 @@ class Hearing(NamedTuple):
 
     @property
     def loopless(self) -> "Hearing":
-        """The same without self-loops."""
+        """The hearing without self-loops."""
         return self._replace(adjacency=self.adjacency.loopless)
 
     def own(self, x: Tensor) -> Tensor:
@@ -50,35 +50,35 @@ class Hearing(NamedTuple):
         return self.adjacency.own(x)
 
     def sum(self, x: Tensor, weight: Tensor | None = None, scale: Tensor | None = None) -> Tensor:
-        """``scale * l * (A_w @ (b * x))``; ``weight`` ``(E,)`` is by receiver, ``scale`` ``(receivers,)``."""
+        """``scale * l * (A_w @ (b * x))``; ``weight`` ``(E,)`` is sorted by receiver, ``scale`` is ``(receivers,)``."""
         listen, broadcast = (None, None) if self.gates is None else self.gates
         return ops.heard(self.adjacency, x, _times(listen, scale), broadcast, _times(weight, self._mask()))
 
     def total(self, weight: Tensor) -> Tensor:
-        """Sum of the edge weights that are heard, ``l * (A_w @ b)``: what normalises an attention."""
+        """Sum of the heard edge weights, ``l * (A_w @ b)``, which normalises an attention."""
         if self.gates is None:
             return ops.heard(self.adjacency, weight.new_ones(self.adjacency.num_senders), weight=weight)
         return self.gates.listen * ops.heard(self.adjacency, self.gates.broadcast, weight=weight)
 
     def degree(self) -> Tensor:
-        """How many edges come into every receiver, heard or not."""
+        """In-degree of every receiver, whether its edges are heard or not."""
         return self.adjacency.in_ptr.diff()
 
     def broadcasting(self) -> Tensor:
-        """How many neighbours broadcast to every receiver, listening or not: ``A @ b``."""
+        """Number of broadcasting in-neighbours of every receiver, whether it listens or not: ``A @ b``."""
         return self.degree() if self.gates is None else ops.heard(self.adjacency, self.gates.broadcast)
 
     def heard_count(self) -> Tensor:
-        """How many neighbours every receiver hears: ``l * (A @ b)``."""
+        """Number of neighbours that every receiver hears: ``l * (A @ b)``."""
         count = self.broadcasting()
         return count if self.gates is None else self.gates.listen * count
 
     def sender_counts(self) -> Tensor:
-        """The same of every sender; a block is given it (see :attr:`CooperativeLayer.needs_sender_count`)."""
+        """:meth:`heard_count` of every sender; layers that call this set ``needs_sender_count``."""
         return self.heard_count() if self.sender_count is None else self.sender_count
 
     def max(self, score: Tensor) -> Tensor:
-        """Largest ``score`` ``(E, heads)``, by receiver, that is heard; -inf where nothing is.  No gradient."""
+        """Largest heard ``score`` ``(E, heads)`` of every receiver; -inf if it hears nothing.  No gradient."""
         listen, broadcast = (None, None) if self.gates is None else self.gates
         return ops.heard_max(self.adjacency, score, listen, broadcast)
 
@@ -89,7 +89,7 @@ class Hearing(NamedTuple):
         scale: Tensor | None = None,
         channels: slice | None = None,
     ) -> Tensor:
-        """Edge messages that are heard: ``scale * l * sum of b_u * w_vu * (W_e e_vu)``, of all or some channels."""
+        """Sum of the heard edge messages, ``scale * l * sum of b_u * w_vu * (W_e e_vu)``; ``channels`` selects some."""
         assert self.edge_attr is not None
         listen, broadcast = (None, None) if self.gates is None else self.gates
         sent = None if broadcast is None else broadcast[self.adjacency.in_sender]
@@ -98,13 +98,13 @@ class Hearing(NamedTuple):
         return out if scale is None else scale.unsqueeze(-1) * out
 
     def scaled(self, receivers: Tensor, senders: Tensor) -> "Hearing":
-        """The same with every receiver's and every sender's part of a message scaled."""
+        """The hearing with each message scaled by a factor of its receiver and a factor of its sender."""
         if self.gates is None:
-            return self._replace(gates=Gates(receivers, senders.clone()))  # torch.compile takes no tensor twice
+            return self._replace(gates=Gates(receivers, senders.clone()))  # torch.compile rejects aliased inputs
         return self._replace(gates=Gates(self.gates.listen * receivers, self.gates.broadcast * senders))
 
     def kept(self, edge_index: Tensor) -> Tensor | None:
-        """The gate ``(E,)`` of every edge of an edge list; None if all are open."""
+        """The gate ``(E,)`` of every edge in ``edge_index``; None if all are open."""
         return None if self.gates is None else self.gates.listen[edge_index[1]] * self.gates.broadcast[edge_index[0]]
 
     def _mask(self) -> Tensor | None:
@@ -112,7 +112,7 @@ class Hearing(NamedTuple):
 
 
 def _times(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """The product of two factors, None being one."""
+    """The product of two factors; None is 1."""
     if one is None or other is None:
         return other if one is None else one
     return one * other

@@ -1,21 +1,35 @@
 """One layer of a cooperative model: decide, update, normalise.
 
-All layers share :func:`run_layers` and are passed to it as arguments, so that compiling it once serves every layer,
-every epoch and every size of graph.
+All layers share :func:`run_layers` and are passed to it as arguments, so that one compiled function serves every layer,
+every epoch and every graph size.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from cognn.core.random import dropout
-from cognn.nn.actions import ActionMode, Decision
+from cognn.nn.actions import ActionMode, ActionSpace, Decision
 from cognn.nn.hearing import Hearing
 
-if TYPE_CHECKING:
-    from cognn.nn.model import CoGNN
+
+class CooperativeModel(Protocol):
+    """What a layer needs of its model, which is a :class:`~cognn.CoGNN`."""
+
+    norm_first: bool
+    dropout: float
+    training: bool
+    act: Any
+    num_layers: int
+    wraps: bool
+    space: ActionSpace
+    action_network: Any
+
+    def inverse_temperature(self, h: Tensor) -> Tensor | float:
+        """``1/tau`` of every node ``(N,)``, or of all."""
+        ...
 
 
 class Parts(NamedTuple):
@@ -26,10 +40,10 @@ class Parts(NamedTuple):
     residual: nn.Module | None
 
 
-class Step(NamedTuple):
-    """The states after a layer, what the nodes did there, and the logits behind it.
+class LayerOutput(NamedTuple):
+    """The node states after a layer, the decision of the layer, and its logits.
 
-    The last two are None if the model has no action network.
+    Without an action network decision and logits are None, unless actions are forced.
     """
 
     h: Tensor
@@ -37,51 +51,49 @@ class Step(NamedTuple):
     logits: Tensor | None
 
 
-def enter(model: "CoGNN", h: Tensor) -> Tensor:
-    """From the output of the encoder to the states before the first layer."""
+def enter(model: CooperativeModel, h: Tensor) -> Tensor:
+    """Dropout and activation between the encoder and the first layer."""
     return model.act(dropout(h, model.dropout, model.training))
 
 
 def run_layers(
-    model: "CoGNN",
+    model: CooperativeModel,
     layers: Sequence[Parts],
     h: Tensor,
     hearing: Hearing,
     actions: ActionMode | Sequence[Tensor],
     generator: torch.Generator | None,
     keep_logits: bool,
-) -> list[Step]:
+) -> list[LayerOutput]:
     """Run consecutive layers; ``actions`` is a mode, or the codes ``(N,)`` of each layer."""
-    steps = []
+    outputs = []
     for index, parts in enumerate(layers):
         codes = actions if isinstance(actions, str) else actions[index]
-        steps.append(step(model, parts, h, hearing, codes, generator, keep_logits))
-        h = steps[-1].h
-    return steps
+        outputs.append(run_layer(model, parts, h, hearing, codes, generator, keep_logits))
+        h = outputs[-1].h
+    return outputs
 
 
-def step(
-    model: "CoGNN",
+def run_layer(
+    model: CooperativeModel,
     parts: Parts,
     h: Tensor,
     hearing: Hearing,
     actions: ActionMode | Tensor,
     generator: torch.Generator | None,
     keep_logits: bool,
-) -> Step:
-    """From the states before a layer to those after it."""
+) -> LayerOutput:
+    """Run one layer on the states ``h`` ``(N, channels)``."""
     if model.norm_first:
         h = parts.norm(h)
     decision, logits = decide(model, h, hearing, actions, generator, keep_logits)
-    return Step(
-        update(model, parts, h, hearing if decision is None else hearing._replace(gates=decision.gates)),
-        decision,
-        logits,
-    )
+    if decision is not None:
+        hearing = hearing._replace(gates=decision.gates)
+    return LayerOutput(update(model, parts, h, hearing), decision, logits)
 
 
-def update(model: "CoGNN", parts: Parts, h: Tensor, hearing: Hearing) -> Tensor:
-    """The environment's part of a layer, from states that are normalised already where the norm comes first."""
+def update(model: CooperativeModel, parts: Parts, h: Tensor, hearing: Hearing) -> Tensor:
+    """The environment network's part of a layer; with ``norm_first``, ``h`` is already normalised."""
     out = parts.layer(h, hearing)
     skip = 0 if parts.residual is None else parts.residual(hearing.own(h))
     if model.norm_first:
@@ -90,14 +102,14 @@ def update(model: "CoGNN", parts: Parts, h: Tensor, hearing: Hearing) -> Tensor:
 
 
 def decide(
-    model: "CoGNN",
+    model: CooperativeModel,
     h: Tensor,
     hearing: Hearing,
     actions: ActionMode | Tensor,
     generator: torch.Generator | None,
     keep_logits: bool,
 ) -> tuple[Decision | None, Tensor | None]:
-    """The actions' part of a layer: what every node does, and the logits behind it."""
+    """The action network's part of a layer: the decision and its logits."""
     forced, logits = isinstance(actions, Tensor), None
     if model.action_network is not None and (keep_logits or not forced):
         logits = model.action_network.logits(h, hearing)

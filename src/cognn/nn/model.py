@@ -17,7 +17,7 @@ from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.hearing import Hearing
-from cognn.nn.layer_step import Parts, Step, enter
+from cognn.nn.layer_step import LayerOutput, Parts, enter
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
 from cognn.nn.trace import Trace
@@ -296,7 +296,7 @@ class CoGNN(nn.Module):
         actions: ActionMode | Tensor,
         generator: torch.Generator | None,
         keep_logits: bool = False,
-    ) -> tuple[Tensor, list[Step]]:
+    ) -> tuple[Tensor, list[LayerOutput]]:
         """The outputs, and the steps if ``keep_logits``; else a layer leaves nothing but its states."""
         execution = compiled(self) if self.compiled and generator is None else EAGER
         run_layers, together = execution.run_layers, execution.together
@@ -346,7 +346,7 @@ class CoGNN(nn.Module):
     def _drop(self, h: Tensor) -> Tensor:
         return drop(h, self.dropout, self.training)
 
-    def _trace(self, graph: Graph, steps: list[Step]) -> Trace:
+    def _trace(self, graph: Graph, steps: list[LayerOutput]) -> Trace:
         standard = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)
         actions = torch.stack([standard if s.decision is None else s.decision.actions for s in steps])
         probs = []

@@ -1,4 +1,4 @@
-"""What was decided: the actions of every node at every layer, and the graphs they induce."""
+"""The actions of every node at every layer, and the computation graphs that they induce."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +21,9 @@ class Trace:
 
     Attributes:
         graph: The input graph.
-        actions: ``(num_layers, N)`` codes of :class:`~cognn.Action`.
-        probs: ``(num_layers, N, 4)`` probabilities that the action network gave to the four actions.
-        space: The action space, which knows what the codes mean.
+        actions: Codes ``(num_layers, N)`` of :class:`~cognn.Action`.
+        probs: Probabilities ``(num_layers, N, 4)`` that the action network gave to the four actions.
+        space: The action space, which defines the meaning of the codes.
     """
 
     graph: Graph
@@ -37,21 +37,20 @@ class Trace:
         return self.actions.size(0)
 
     def kept(self, layer: int) -> Tensor:
-        """Whether each edge of ``edge_index`` carried a message at this layer: ``(E,)`` bool."""
+        """Mask ``(E,)`` of the edges of ``edge_index`` that carried a message at a layer."""
         sender, receiver = self.graph.edge_index
         listen, broadcast = self.space.force(self.actions[self._index(layer)], torch.bool).gates
         return broadcast[sender] & listen[receiver]
 
     def kept_ratio(self, nodes: Tensor | None = None) -> Tensor:
-        """Share of the directed edges that are kept, per layer: ``(num_layers,)``.
+        """Fraction of the directed edges that are kept, per layer: ``(num_layers,)``; nan without edges.
 
-        ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.  A graph
-        without edges keeps a share of nan.
+        ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.
         """
         inside = torch.ones(self.graph.num_nodes, device=self.actions.device)
         if nodes is not None:
             inside = torch.zeros_like(inside).index_fill_(0, torch.arange(len(inside), device=inside.device)[nodes], 1)
-        # Counting is a sparse product with a vector per layer: no edge is looked at one by one.
+        # A sparse product with one vector per layer counts the edges without an (E,) mask.
         total = ops.heard(self.graph, inside, inside).double().sum()
         ratios = []
         for codes in self.actions:
@@ -60,11 +59,11 @@ class Trace:
         return torch.stack(ratios).float() if ratios else inside.new_empty(0)
 
     def expected_kept(self) -> Tensor:
-        r"""Expected share of the directed edges that are kept, per layer: ``(num_layers,)``; 0 without edges.
+        r"""Expected fraction of the directed edges that are kept, per layer: ``(num_layers,)``; 0 without edges.
 
         .. math:: \frac{1}{|E|} \sum_{(u, v) \in E} P(a_v \in \{S, L\})\, P(a_u \in \{S, B\})
 
-        The trace of a model in training mode keeps the gradient of it: a price on edges is one more term of the loss.
+        It is differentiable if the model is in training mode, so it can be added to the loss as a penalty on edges.
         """
         gates = zip(*self.space.expected_gates(self.probs), strict=True)
         kept = [ops.heard(self.graph, broadcast, listen).sum() for listen, broadcast in gates]
@@ -75,10 +74,10 @@ class Trace:
         return self.graph.edge_index[:, self.kept(layer)]
 
     def reaches(self, node: int) -> Tensor:
-        """Who can still reach ``node``: ``(num_layers, N)`` bool.
+        """Mask ``(num_layers, N)`` of the nodes whose states can influence the final state of ``node``.
 
-        Entry ``[l, u]`` says whether the state that ``u`` brings into layer ``l`` can influence the last state of
-        ``node`` along the edges that are kept at layer ``l`` and those after it.  Row 0 is its computation tree.
+        Entry ``[l, u]`` is True if the input state of ``u`` at layer ``l`` reaches ``node`` along the edges that are
+        kept at layer ``l`` and later.  Row 0 is the receptive field of ``node``.
         """
         if not -self.graph.num_nodes <= node < self.graph.num_nodes:
             raise IndexError(f"node: expected 0 to {self.graph.num_nodes - 1}, got {node}")
@@ -95,10 +94,10 @@ class Trace:
     def to_parquet(self, path: str | Path) -> None:
         """Write a table with a row per layer and node: ``layer, node, action`` and the probabilities ``p_standard``...
 
-        The edges that are kept follow from it: ``u -> v`` is, where ``u`` is STANDARD or BROADCAST and ``v`` STANDARD
+        The table determines the kept edges: ``u -> v`` is kept if ``u`` is STANDARD or BROADCAST and ``v`` is STANDARD
         or LISTEN.
         """
-        import polars  # few need it
+        import polars  # slow to import
 
         layers, nodes = self.actions.shape
         names = list(self.space.names)
@@ -114,13 +113,13 @@ class Trace:
 
     def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
         """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``."""
-        import networkx  # slow to import, and few need it
+        import networkx  # slow to import
 
         actions = self.actions[self._index(layer)].tolist()
         out = networkx.MultiDiGraph()
         out.add_nodes_from((v, {"action": self.space.names[code]}) for v, code in enumerate(actions))
         columns = self.kept(layer).nonzero().flatten().tolist()
-        ends = self.graph.edge_index[:, self.kept(layer)].t().tolist()
+        ends = self.edge_index(layer).t().tolist()
         out.add_edges_from((u, v, {"edge": column}) for (u, v), column in zip(ends, columns, strict=True))
         return out
 

@@ -18,7 +18,7 @@ from cognn.data.tables.schema import Schema
 from cognn.errors import DataError, RunError
 from cognn.files.atomic import atomic_path
 from cognn.inference import Pass, Scratch, infer
-from cognn.inference.layerwise import identity
+from cognn.inference.layerwise import fingerprint
 from cognn.run.fit import Fitted, Prediction, precision
 from cognn.run.prediction_table import prediction_table
 from cognn.run.train import run_schema
@@ -52,7 +52,7 @@ def write_store_predictions(
     acts = cooperative(model) is not None
     draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
     options = {"actions": config.actions, "keep": actions, "seed": seed, "precision": config.precision, **draws}
-    job = {"model": identity(model), "store": store.identity, "options": options}
+    job = {"model": fingerprint(model), "store": store.identity, "options": options}
     scratch = Scratch(out.with_name(f"{out.name}.work"), job)
     keep_actions = actions and acts
     passes = []

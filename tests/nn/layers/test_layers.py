@@ -8,6 +8,7 @@ from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, GraphConv, SAGEConv
 
 from cognn import Gates, Graph
+from cognn.core.graph import Adjacency
 from cognn.nn.actions import JOINT
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.hearing import Hearing
@@ -70,6 +71,30 @@ def test_actions_equal_the_induced_graph(name: str, kind: str, out: int, case: C
     acted = layer(case.x, Hearing(Graph(case.edge_index, case.num_nodes), gates, attr))
     left = Graph(case.edge_index[:, kept], case.num_nodes)
     torch.testing.assert_close(acted, layer(case.x, Hearing(left, None, None if attr is None else attr[kept])))
+
+
+@every_layer
+@every_edge
+@every_width
+@given(case=cases(layers=1), data=st.data())
+def test_a_block_of_receivers_equals_their_rows_on_the_graph(name: str, kind: str, out: int, case: Case, data) -> None:
+    layer, attr = build(name, out, kind), attributes(kind, case.edge_index.size(1))
+    graph, size = Graph(case.edge_index, case.num_nodes), data.draw(st.integers(0, case.num_nodes), label="receivers")
+    gates = data.draw(st.sampled_from([None, JOINT.force(case.actions[0], torch.float64).gates]), label="gates")
+    whole = Hearing(graph, gates, attr)
+    edges = slice(int(graph.in_ptr[size]))
+    block = Hearing(
+        Adjacency.of_receivers(
+            graph.in_ptr[: size + 1],
+            torch.stack([graph.in_sender[edges], graph.in_receiver[edges]]),
+            case.num_nodes,
+        ),
+        None if gates is None else Gates(gates.listen[:size], gates.broadcast),
+        None if attr is None else attr[graph.in_edge[edges]],
+        sender_count=whole.loopless.heard_count() if layer.needs_sender_count else None,
+    )
+    assert (block.adjacency.num_receivers, block.adjacency.num_senders) == (size, case.num_nodes)
+    torch.testing.assert_close(layer(case.x, block), layer(case.x, whole)[:size])
 
 
 @every_layer

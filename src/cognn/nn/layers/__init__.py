@@ -1,4 +1,8 @@
-"""Environment and action layers: one per file, and the table that finds them by name."""
+"""The layers of environment and action networks, one per file, and the registry ``LAYERS``.
+
+May import ``core``, and from ``nn`` only ``hearing`` and ``edge_features``.  Start with ``base.py`` and ``sum.py``: a
+layer is a :class:`CooperativeLayer` with ``update(x, hearing)``.  ``wrap.py`` turns any PyG layer into one.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +49,7 @@ def make_layer(
     edges: EdgeSpec = NO_EDGES,
     **options: Any,
 ) -> CooperativeLayer:
-    """Build the layer that ``spec`` names or makes; ``argument`` is what the caller's user called it."""
+    """Build a layer from its name or from a callable; errors mention the user's ``argument``."""
     if isinstance(spec, str):
         if spec not in LAYERS:
             raise ValueError(

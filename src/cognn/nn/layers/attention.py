@@ -1,4 +1,4 @@
-"""Attention over what is heard, shared by GAT and the attention baselines."""
+"""Attention over the heard edges, shared by GAT and the attention baselines."""
 
 from torch import Tensor, cat, maximum, where
 
@@ -7,12 +7,12 @@ from cognn.nn.layers.base import CooperativeLayer
 
 
 class Attention(CooperativeLayer):
-    r"""Softmax-weighted mean of the values of the heard neighbours, and of the node itself where it takes part.
+    r"""Softmax-weighted mean over the heard neighbours, and over the node itself with self-attention.
 
     .. math:: h_v' = \frac{s_{vv}\, m_{vv} + l_v \sum_u s_{vu} b_u\, m_{vu}}{s_{vv} + l_v \sum_u s_{vu} b_u},
               \qquad s = \exp(\mathrm{score})
 
-    It takes E x heads scores and two sparse products per head, never E x channels.
+    It computes E x heads scores and two sparse products per head, never an E x channels tensor.
 
     Args:
         in_channels: Width of the input.
@@ -27,19 +27,19 @@ class Attention(CooperativeLayer):
         self.heads, self.width, self.edge_width = heads, out_channels // heads, heads
 
     def attend(self, hearing: Hearing, score: Tensor, value: Tensor, own: Tensor | None = None) -> Tensor:
-        """Attend to values ``(senders, heads, width)`` by scores ``(E, heads)``, by receiver.
+        """Attend to values ``(senders, heads, width)`` with scores ``(E, heads)``, sorted by receiver.
 
-        ``own`` ``(receivers, heads)`` is a node's score for itself, where it takes part.
+        ``own`` ``(receivers, heads)`` are the scores of self-attention, or None.
         """
         top = hearing.max(score)
         if own is not None:
             top = maximum(top, own.detach())
             own = (own - top).exp()
-        # Only neighbours that are not heard can exceed the top.  They weigh nothing, but their gates have a gradient,
-        # and unbounded, exponential in a score that nothing normalises, it drove nodes to cut every edge for good.
+        # Only scores that are not heard can exceed the maximum.  Their weight is zero, but their gates get a gradient.
+        # Without the bound it is exponential in a score that nothing normalises, and nodes learned to cut every edge.
         weight = (score - top[hearing.adjacency.in_receiver]).clamp(max=0).exp()
-        # All heads are unbound at once, because the gradient of one taken alone is as wide as all of them; and each is
-        # contiguous, because the backward pass reads the weights in another order.
+        # Unbind all heads at once: the gradient of a single slice has the width of all heads.  Each head is contiguous,
+        # because the backward pass reads the weights in another order.
         by_head = weight.t().contiguous().unbind(), value.unbind(1)
         outs = []
         for i, (w, v) in enumerate(zip(*by_head, strict=True)):
@@ -47,7 +47,7 @@ class Attention(CooperativeLayer):
             if own is not None:
                 total, out = own[:, i] + total, own[:, i].unsqueeze(-1) * hearing.own(v) + out
             else:
-                total = where(total > 0, total, 1)  # a node that hears nothing has the message zero
+                total = where(total > 0, total, 1)  # a node that hears nothing gets a message of zero
             if self.edges is not None:
                 out = out + hearing.edges(self.edges, w, channels=slice(i * self.width, (i + 1) * self.width))
             outs.append(out / total.unsqueeze(-1))

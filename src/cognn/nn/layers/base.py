@@ -1,4 +1,4 @@
-"""What every cooperative layer has in common."""
+"""The base class of all layers."""
 
 from typing import ClassVar
 
@@ -10,10 +10,10 @@ from cognn.nn.hearing import Hearing
 
 
 class CooperativeLayer(MessagePassing):
-    r"""One update :math:`\eta(h_v, \{\!\{h_u : u \to v \text{ is heard}\}\!\})` of all receivers.
+    r"""An update :math:`\eta(h_v, \{\!\{h_u : u \to v \text{ is heard}\}\!\})` of all receivers.
 
-    It is a ``MessagePassing`` so that PyG's explainers find it and mask its edges; messages travel through the sparse
-    products of :mod:`cognn.core.ops` and are never laid out per edge.  Subclasses implement ``update(x, hearing)``.
+    Subclasses implement ``update(x, hearing)``.  The class is a ``MessagePassing`` so that PyG's explainers find it and
+    mask its edges.  Messages are aggregated by the sparse products of :mod:`cognn.core.ops`, without a tensor per edge.
 
     Args:
         in_channels: Width of the input.
@@ -21,9 +21,9 @@ class CooperativeLayer(MessagePassing):
     """
 
     needs_sender_count: ClassVar[bool] = False
-    """Whether an update reads how many neighbours its senders hear, which layer-wise inference then computes first."""
+    """Whether ``update`` calls :meth:`Hearing.sender_counts`, which layer-wise inference then computes first."""
     edge_width: int = 0
-    """Values per edge that an update holds at once, for the memory of layer-wise inference."""
+    """Number of values per edge in memory during ``update``, for the memory estimate of layer-wise inference."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(aggr=None)
@@ -31,14 +31,14 @@ class CooperativeLayer(MessagePassing):
         self.edges: EdgeMessages | None = None
 
     def forward(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """Update all receivers once: ``(senders, in_channels)`` to ``(receivers, out_channels)``."""
+        """Update the receivers: ``(senders, in_channels)`` to ``(receivers, out_channels)``."""
         if self.explain and self._edge_mask is not None:
             mask = self._edge_mask.sigmoid() if self._apply_sigmoid else self._edge_mask
             hearing = hearing._replace(mask=mask)
         return self.update(x, hearing)
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """The update itself."""
+        """Compute the update, from ``(senders, in_channels)`` to ``(receivers, out_channels)``."""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:

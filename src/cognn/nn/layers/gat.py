@@ -17,7 +17,7 @@ class GATLayer(Attention):
     .. math:: \mathrm{score}_{vu} = \mathrm{LeakyReLU}(a_t \cdot W h_v + a_s \cdot m_{vu})
 
     with messages :math:`m_{vu} = W h_u\;(+\, W_e e_{vu})` over the edges ``u -> v``; see :class:`Attention`.  Every
-    node attends to itself, whatever its action; self-loops of the graph are replaced by that.
+    node attends to itself, whatever its action; this replaces the self-loops of the graph.
 
     Args:
         in_channels: Width of the input.

@@ -16,7 +16,7 @@ class GCNLayer(CooperativeLayer):
     .. math:: d_v = 1 + l_v \sum_{u \to v} b_u, \qquad
               h_v' = \frac{W h_v}{d_v} + \frac{l_v}{\sqrt{d_v}} \sum_{u \to v} \frac{b_u}{\sqrt{d_u}}\, W h_u
 
-    Every node has exactly one self-loop, and no action cuts it; self-loops of the graph are replaced by it.
+    Every node has exactly one self-loop, which no action cuts; it replaces the self-loops of the graph.
 
     Args:
         in_channels: Width of the input.

@@ -14,7 +14,7 @@ class GINLayer(CooperativeLayer):
 
     .. math:: h_v' = W_2\, \mathrm{ReLU}\Big(W_1 \big((1 + \epsilon)\, h_v + l_v \sum_{u \to v} b_u\, h_u\big)\Big)
 
-    Edge messages join the sum before the network, so their width is that of the input.
+    Edge messages are added before the MLP, so they have the width of the input.
 
     Args:
         in_channels: Width of the input.
@@ -24,7 +24,7 @@ class GINLayer(CooperativeLayer):
 
     def __init__(self, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
         super().__init__(in_channels, out_channels)
-        # An action network ends in 2 or 4 channels; so few hidden ReLUs would die together.
+        # The last layer of an action network has 2 or 4 outputs; with so few hidden ReLUs, all of them may die.
         hidden = max(out_channels, 16)
         self.eps = nn.Parameter(torch.zeros(()))
         self.lin_in = nn.Linear(in_channels, hidden)
@@ -38,7 +38,7 @@ class GINLayer(CooperativeLayer):
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """See the class."""
-        if self.edges is None and self.lin_in.out_features < self.in_channels:  # less travels over the edges
+        if self.edges is None and self.lin_in.out_features < self.in_channels:  # a narrower sparse product
             h = nn.functional.linear(x, self.lin_in.weight)
             h = (1 + self.eps) * hearing.own(h) + hearing.sum(h) + self.lin_in.bias
         else:

@@ -20,8 +20,8 @@ class MeanLayer(SumLayer):
     Args:
         in_channels: Width of the input.
         out_channels: Width of the output.
-        mean_over: ``"kept"`` averages over the neighbours that are heard (Eq. 2 of the paper); ``"all"`` divides by the
-            full degree, as the authors' script does.
+        mean_over: ``"kept"`` averages over the heard neighbours (Eq. 2 of the paper); ``"all"`` divides by the degree,
+            as the authors' code does.
         edges: The edge features.
     """
 
@@ -34,6 +34,6 @@ class MeanLayer(SumLayer):
         self.mean_over = mean_over
 
     def scale(self, hearing: Hearing) -> Tensor:
-        """One over the number of neighbours that broadcast (or of all of them)."""
+        """One over the number of broadcasting neighbours, or of all neighbours."""
         count = hearing.degree() if self.mean_over == "all" else hearing.broadcasting()
         return count.to(self.lin_self.weight.dtype).clamp(min=1).reciprocal()

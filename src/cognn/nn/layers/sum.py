@@ -1,4 +1,4 @@
-"""SumGNN and what it shares with MeanGNN."""
+"""SumGNN, and the base class of MeanGNN."""
 
 import torch
 from torch import Tensor, nn
@@ -30,8 +30,7 @@ class SumLayer(CooperativeLayer):
         """See the class."""
         scale = self.scale(hearing)
         if self.out_channels < self.in_channels:
-            # A map to fewer channels goes before the sparse product, so that less travels over the edges; both maps
-            # read the states at once.
+            # A map to fewer channels comes first, for a narrower sparse product; one matmul computes both maps.
             own, message = linear(
                 x,
                 torch.cat([self.lin_self.weight, self.lin_neighbor.weight]),
@@ -43,5 +42,5 @@ class SumLayer(CooperativeLayer):
         return out if self.edges is None else out + hearing.edges(self.edges, scale=scale)
 
     def scale(self, hearing: Hearing) -> Tensor | None:
-        """Factor ``(receivers,)`` of what a node hears; None is one."""
+        """Factor ``(receivers,)`` of the aggregated messages; None is 1."""
         return None

@@ -1,4 +1,4 @@
-"""Any PyG layer as a cooperative one."""
+"""Any PyG layer as a cooperative layer."""
 
 import copy
 import inspect
@@ -18,24 +18,24 @@ from cognn.nn.layers.base import CooperativeLayer
 
 
 class WrappedLayer(CooperativeLayer):
-    """A PyG ``MessagePassing`` layer under actions.
+    """A PyG ``MessagePassing`` layer on the induced graph.
 
-    The forward value is exactly that of the layer on the induced edges.  The gradient of the gates comes in two kinds,
-    told apart once, at construction, by trying the layer on a small random graph:
+    The output is exactly that of the layer on the kept edges.  There are two estimators for the gradient of the gates.
+    The constructor chooses one by running the layer on a small random graph:
 
-    - ``estimator="all"``: the layer sums independent messages (``GraphConv``, ``GINEConv``).  It runs on all edges with
-      every message times its gate, so gradients reach the gates of kept and of dropped edges.
-    - ``estimator="kept"``: a message depends on the other edges (attention, degree norms) or the aggregation is not a
-      sum (max, mean, std).  It runs on the kept edges, every message times its gate of one, so gradients reach the
-      gates of kept edges only.
+    - ``estimator="all"``: the layer sums independent messages (``GraphConv``, ``GINEConv``).  It runs on all edges, and
+      every message is multiplied by its gate.  Gradients reach the gates of kept and of dropped edges.
+    - ``estimator="kept"``: a message depends on the other edges (attention, degree norms), or the aggregation is not a
+      sum (max, mean, std).  It runs on the kept edges, and every message is multiplied by its gate, which is 1.
+      Gradients reach only the gates of kept edges.
 
-    Edges that the layer adds itself, such as self-loops, are never cut.
+    Edges that the layer itself adds, such as self-loops, are never cut.
 
     Args:
         conv: The layer, with ``flow="source_to_target"``.
         in_channels: Width of its input.
         out_channels: Width of its output.
-        edges: The edge features, continuous ones, that it is given as ``edge_attr``.
+        edges: The edge features, which must be continuous; the layer receives them as ``edge_attr``.
     """
 
     def __init__(self, conv: MessagePassing, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
@@ -50,7 +50,7 @@ class WrappedLayer(CooperativeLayer):
         if edges.dim is not None and "edge_attr" not in inspect.signature(conv.forward).parameters:
             raise ValueError(f"{name}: takes no edge_attr, but {edges} was given")
         self.conv, self.spec = conv, edges
-        conv.explain = False  # a PyG explainer masks this layer, which knows which edges are left
+        conv.explain = False  # explainers mask this wrapper, which aligns the mask with the kept edges
         self.estimator = "kept"
         self.estimator = self._probe(name)
 
@@ -58,7 +58,7 @@ class WrappedLayer(CooperativeLayer):
         """Initialise all weights of the wrapped layer."""
         self.conv.reset_parameters()
 
-    # PyG skips its message hooks while tracing, so this layer stays eager inside a compiled model.
+    # PyG skips its message hooks while torch.compile traces, so this layer runs in eager mode.
     @torch.compiler.disable
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """See the class."""
@@ -100,14 +100,14 @@ class WrappedLayer(CooperativeLayer):
 
     @torch.no_grad()
     def _probe(self, name: str) -> str:
-        """Run the layer on a small graph: refuse what cannot run, and find the estimator by trial.
+        """Run the layer on a small graph: reject layers that fail, and choose the estimator.
 
-        The trials are on a copy, with the initial and with random weights, in training and in evaluation: a zero at
-        the start, a saturated attention or the fixed statistics of a norm may make a layer look like a sum.
+        A copy runs with initial and with random weights, in training and in evaluation mode: weights initialised to
+        zero, a saturated attention or the fixed statistics of a norm can make a layer look like a sum.
         """
         rng = torch.Generator().manual_seed(0)
         edge_index = torch.randint(8, (2, 40), generator=rng)
-        graph = Graph(edge_index[:, edge_index[1].argsort(stable=True)], 8)  # some aggregations want them sorted
+        graph = Graph(edge_index[:, edge_index[1].argsort(stable=True)], 8)  # some aggregations require sorted edges
         x = torch.randn(8, self.in_channels, generator=rng)
         edge_attr = None if self.spec.dim is None else torch.randn(40, self.spec.dim, generator=rng)
         original = self.conv
@@ -118,7 +118,7 @@ class WrappedLayer(CooperativeLayer):
             edge_attr = None if edge_attr is None else edge_attr.to(parameter)
         try:
             if any(isinstance(p, UninitializedParameter) for p in original.parameters()):
-                self._run(x, graph.edge_index, edge_attr)  # a lazy layer takes its size, and weights of its own, now
+                self._run(x, graph.edge_index, edge_attr)  # initialises a lazy layer
             with seeded(0, x.device):
                 self.conv = copy.deepcopy(original)
                 exact = isinstance(original.aggr_module, SumAggregation)
@@ -157,7 +157,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
 
 
 def _align(mask: Tensor, given: Tensor, used: Tensor) -> Tensor:
-    """The mask of the given edges for those a layer used: the same ones, or its own self-loops in place of theirs."""
+    """Align the mask of the given edges with the edges that the layer used, which may replace the self-loops."""
     if used.size(1) != given.size(1):
         mask = mask[given[0] != given[1]]
     return torch.cat([mask, mask.new_ones(used.size(1) - mask.numel())])

@@ -1,4 +1,4 @@
-"""What the baselines are stacked from: a residual block around a graph layer, and the block of GCNII."""
+"""The blocks that baselines stack: a residual block around a graph layer, and the block of GCNII."""
 
 import math
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn.inits import reset
 
 from cognn.baselines.layers import DotAttention, NeighborGAT, Propagation
 from cognn.core import random as noise
@@ -17,23 +18,23 @@ from cognn.nn.model import ACTIVATIONS, NORMS
 
 
 class Dropout(nn.Module):
-    """``noise.dropout`` as a module."""
+    """:func:`cognn.core.random.dropout` as a module."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop and scale up in training, else nothing."""
+        """Apply dropout in training; return ``x`` in evaluation."""
         return noise.dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:
-        """The share for ``repr``."""
+        """The rate for ``repr``."""
         return f"p={self.p}"
 
 
-class Block(nn.Module):
-    """A residual step: ``skip(h) + update(layer(norm(h)))``; ``separate`` puts ``norm(h)`` beside what is heard."""
+class ResidualBlock(nn.Module):
+    """``skip(h) + update(layer(norm(h)))``; ``separate`` concatenates ``norm(h)`` to the output of the layer."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class Block(nn.Module):
         self.norm, self.layer, self.update, self.skip, self.separate = norm, layer, update, skip, separate
 
     def forward(self, h: Tensor, hearing: Hearing, first: Tensor | None) -> Tensor:
-        """The next states; ``first``, those before all blocks, are for GCNII."""
+        """The next node states; ``first``, the states before all blocks, is only used by GCNII."""
         own = self.norm(h)
         out = own if self.layer is None else self.layer(own, hearing)
         out = self.update(torch.cat([own, out], dim=-1) if self.separate else out)
@@ -55,7 +56,7 @@ class Block(nn.Module):
 
 
 class GCNIIBlock(nn.Module):
-    r"""GCNII (Chen et al., 2020), equal to PyG's ``GCN2Conv``, between norm and activation.
+    r"""A norm, GCNII (Chen et al., 2020), which equals PyG's ``GCN2Conv``, dropout and an activation.
 
     .. math:: m = (1 - \alpha)\, \hat P h + \alpha\, h^{(0)}, \qquad h' = (1 - \beta_\ell)\, m + \beta_\ell\, W m,
               \qquad \beta_\ell = \log(\theta / \ell + 1)
@@ -78,18 +79,18 @@ class GCNIIBlock(nn.Module):
         nn.init.xavier_uniform_(self.lin.weight)
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Initialise all weights."""
         nn.init.xavier_uniform_(self.lin.weight)
         reset(self.norm)
 
     def forward(self, h: Tensor, hearing: Hearing, first: Tensor) -> Tensor:
-        """The next states from the last and the ``first`` ones."""
+        """The next node states; ``first`` are the states before all blocks."""
         out: Tensor = (1 - self.alpha) * self.layer(self.norm(h), hearing) + self.alpha * first
         out = (1 - self.beta) * out + self.beta * self.lin(out)
         return self.act(self.drop(out))
 
     def extra_repr(self) -> str:
-        """The two strengths for ``repr``."""
+        """The hyperparameters for ``repr``."""
         return f"alpha={self.alpha}, beta={self.beta:.3f}"
 
 
@@ -110,31 +111,31 @@ def _only_dropout(in_channels: int, width: int, act: str, dropout: float) -> lis
     return [Dropout(dropout)]
 
 
-class Kind(NamedTuple):
-    """What sets one baseline apart from the next."""
+class BlockSpec(NamedTuple):
+    """The blocks of one baseline."""
 
     layer: Callable[..., CooperativeLayer] | None
     update: Callable[[int, int, str, float], list[nn.Module]]
-    attends: bool = False  # has heads and takes edge features
+    attends: bool = False  # has attention heads and accepts edge features
     separate: bool = False
-    then_mlp: bool = False  # the feed-forward network is a residual block of its own
+    then_mlp: bool = False  # a second residual block holds the feed-forward network
 
 
-# The map of GCN and SAGE is the first one of the feed-forward network, and the network of GIN is all of it: another map
-# without an activation between them would add weights, not functions.
-KINDS = {
-    "mlp": Kind(None, _feed_forward),
-    "gcn": Kind(GCNLayer, _after_first_map),
-    "sage": Kind(MeanLayer, _after_first_map),
-    "gat": Kind(GATLayer, _feed_forward, attends=True),
-    "gat-sep": Kind(NeighborGAT, _feed_forward, attends=True, separate=True),
-    "gt": Kind(DotAttention, _map, attends=True, then_mlp=True),
-    "gt-sep": Kind(partial(DotAttention, self_attention=False), _map, attends=True, separate=True, then_mlp=True),
-    "gin": Kind(GINLayer, _only_dropout),
+# The linear map of GCN and SAGE replaces the first map of the feed-forward network, and the MLP of GIN replaces all of
+# it: two linear maps without an activation between them are no more expressive than one.
+BLOCK_SPECS = {
+    "mlp": BlockSpec(None, _feed_forward),
+    "gcn": BlockSpec(GCNLayer, _after_first_map),
+    "sage": BlockSpec(MeanLayer, _after_first_map),
+    "gat": BlockSpec(GATLayer, _feed_forward, attends=True),
+    "gat-sep": BlockSpec(NeighborGAT, _feed_forward, attends=True, separate=True),
+    "gt": BlockSpec(DotAttention, _map, attends=True, then_mlp=True),
+    "gt-sep": BlockSpec(partial(DotAttention, self_attention=False), _map, attends=True, separate=True, then_mlp=True),
+    "gin": BlockSpec(GINLayer, _only_dropout),
 }
 ALPHA, THETA = 0.1, 0.5
-"""The strengths of GCNII's first states and of its weights, where nothing else is said."""
-ATTENDING = [name for name, kind in KINDS.items() if kind.attends]
+"""The defaults of GCNII's hyperparameters."""
+ATTENDING = [name for name, kind in BLOCK_SPECS.items() if kind.attends]
 
 
 def make_blocks(
@@ -150,7 +151,7 @@ def make_blocks(
     alpha: float = ALPHA,
     theta: float = THETA,
 ) -> nn.ModuleList:
-    """The blocks between input and output; an option that their layer has not is refused."""
+    """The blocks between encoder and decoder; options that the baseline does not have are rejected."""
     if heads != 1 and name not in ATTENDING:
         raise ValueError(f"heads: {name!r} has no attention heads, got {heads}; only {', '.join(ATTENDING)} have")
     if edges != NO_EDGES and name not in ATTENDING:
@@ -158,14 +159,12 @@ def make_blocks(
             f"edge_attr: {name!r} cannot use edge features; {', '.join(ATTENDING)}, sumgnn and meangnn can"
         )
     if name != "gcnii" and (alpha, theta) != (ALPHA, THETA):
-        raise ValueError(f"alpha, theta: are of 'gcnii', got {alpha} and {theta}; leave them out for {name!r}")
+        raise ValueError(f"alpha, theta: only 'gcnii' has them, got {alpha} and {theta}; omit them for {name!r}")
     if width % heads:
         raise ValueError(f"heads: expected a divisor of hidden_channels={width}, got {heads}")
     if name == "gcnii":
         if residual != "identity":
-            raise ValueError(
-                f"residual: 'gcnii' has its own, to its first states; leave it 'identity', got {residual!r}"
-            )
+            raise ValueError(f"residual: 'gcnii' has its own, from its first states; use 'identity', got {residual!r}")
         return nn.ModuleList(
             GCNIIBlock(make_norm(norm, width), width, depth, ACTIVATIONS[act](), Dropout(dropout), alpha, theta)
             for depth in range(1, num_layers + 1)
@@ -173,25 +172,15 @@ def make_blocks(
     skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
     blocks = nn.ModuleList()
     for _ in range(num_layers):
-        for kind in [KINDS[name], KINDS["mlp"]][: 1 + KINDS[name].then_mlp]:
+        for kind in [BLOCK_SPECS[name], BLOCK_SPECS["mlp"]][: 1 + BLOCK_SPECS[name].then_mlp]:
             options: dict[str, Any] = {"heads": heads, "edges": edges} if kind.attends else {}
             layer = None if kind.layer is None else kind.layer(width, width, **options)
             update = nn.Sequential(*kind.update(width * (1 + kind.separate), width, act, dropout))
             skip = skips[residual](width, width) if residual else None
-            blocks.append(Block(make_norm(norm, width), layer, update, skip, kind.separate))
+            blocks.append(ResidualBlock(make_norm(norm, width), layer, update, skip, kind.separate))
     return blocks
 
 
 def make_norm(norm: str | None, width: int) -> nn.Module:
-    """A new norm by name; None is the identity."""
+    """Build a norm by name; None is the identity."""
     return NORMS[norm](width) if norm else nn.Identity()
-
-
-def reset(module: nn.Module) -> None:
-    """Draw the weights of a module anew, or of its parts where it does not know how."""
-    own: Callable[[], None] | None = getattr(module, "reset_parameters", None)
-    if own is not None:
-        own()
-    else:
-        for part in module.children():
-            reset(part)

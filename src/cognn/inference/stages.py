@@ -1,0 +1,162 @@
+"""The stages of layer-wise inference."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from cognn.core.random import keyed_gumbel
+from cognn.inference.blocks import NodeBlock
+from cognn.inference.scratch import Scratch
+from cognn.nn.actions import ActionMode
+from cognn.nn.hearing import Gates, Hearing
+from cognn.nn.layer_step import update
+from cognn.nn.layers import CooperativeLayer
+from cognn.nn.model import ActionNetwork, CoGNN
+
+
+class Pass(NamedTuple):
+    """One forward pass of all nodes."""
+
+    actions: ActionMode
+    key: tuple[int, ...]
+    """Key of the noise for ``actions="sample"``, such as (seed, draw); see :func:`cognn.core.random.keyed_gumbel`."""
+    sink: Callable[[int, int, Tensor], None]
+    """Called with ``first``, ``last`` and the outputs of the nodes in between.  A resumed run may repeat a call."""
+    keep: bool = False
+    """Whether to store the action codes in the scratch, as its array ``actions`` ``(N, num_layers)``."""
+
+
+class Stage(NamedTuple):
+    """A function that is run on all blocks, one after the other, before the next stage."""
+
+    name: str
+    run: Callable[[NodeBlock], None]
+    needs_edges: bool = True
+
+
+class LayerwiseStages:
+    """The stages of one pass, in order.
+
+    A stage never overwrites its own input, so a block can be repeated.  Later stages may overwrite it, so the end of
+    every stage must be recorded.
+
+    Args:
+        model: The model, in evaluation mode.
+        encode: Computes the states before the first layer, of the nodes of a block.
+        num_nodes: Number of nodes of the graph.
+        scratch: The folder for node states.
+        inference_pass: The pass.
+    """
+
+    def __init__(
+        self,
+        model: CoGNN,
+        encode: Callable[[NodeBlock], Tensor],
+        num_nodes: int,
+        scratch: Scratch,
+        inference_pass: Pass,
+    ) -> None:
+        self.model, self.encode, self.num_nodes, self.scratch = model, encode, num_nodes, scratch
+        self.actions, self.key, self.sink, self.keep_actions = inference_pass
+        self.dtype = model.encoder.weight.dtype
+
+    def stages(self) -> Iterator[Stage]:
+        """All stages; the layers alternate between two arrays of node states."""
+        model, network = self.model, self.model.action_network
+        yield Stage("encode", lambda block: self._write("state-0", block, self.encode(block)), needs_edges=False)
+        layers = model.layers if network is None else network.modules()
+        if any(isinstance(layer, CooperativeLayer) and layer.needs_sender_count for layer in layers):
+            yield Stage("degrees", lambda block: self._count(block, "count", acts=False))
+        for index in range(model.num_layers):
+            yield from self._layer(index)
+
+    def _layer(self, index: int) -> Iterator[Stage]:
+        model, network = self.model, self.model.action_network
+        name, before, after = f"layer {index + 1}", f"state-{index % 2}", f"state-{(index + 1) % 2}"
+        parts, acts = list(model.parts())[index], network is not None
+        if network is not None:
+            yield from self._action_stages(network, index, before)
+            if parts.layer.needs_sender_count:
+                yield Stage(f"{name}, degrees", lambda block: self._count(block, "kept-count", acts=True))
+
+        def run(block: NodeBlock) -> None:
+            h = self._rows(before, block)
+            h = parts.norm(h) if model.norm_first else h
+            h = update(model, parts, h, self._hearing(parts.layer, block, acts))
+            if index + 1 < model.num_layers:
+                self._write(after, block, h)
+            else:
+                self.sink(block.first, block.last, model.decode(h).float().cpu())
+
+        yield Stage(f"{name}, update", run)
+
+    def _action_stages(self, network: ActionNetwork, index: int, before: str) -> Iterator[Stage]:
+        """The layers of the action networks, one network after the other; the last layer also decides."""
+        count = len(network.networks)
+        for number, layers in enumerate(network.networks):
+            for depth in range(len(cast(nn.ModuleList, layers))):
+                label = f"action layer {depth + 1}" + (f" of network {number + 1}" if count > 1 else "")
+                run = partial(self._run_action_layer, network, number, depth, index, before)
+                yield Stage(f"layer {index + 1}, {label}", run)
+
+    def _run_action_layer(
+        self, network: ActionNetwork, number: int, depth: int, index: int, before: str, block: NodeBlock
+    ) -> None:
+        layers = cast(nn.ModuleList, network.networks[number])
+        if depth:
+            z = network.act(self._rows(f"hidden-{depth % 2}", block))
+        else:
+            z = self._rows(before, block)
+            z = self.model.norms[index](z) if self.model.norm_first else z
+        z = layers[depth](z, self._hearing(layers[depth], block, acts=False))
+        if depth + 1 < len(layers):
+            self._write(f"hidden-{(depth + 1) % 2}", block, z)
+        elif number + 1 < len(network.networks):
+            self._write(f"logits-{number}", block, z)
+        else:
+            others = [self._rows(f"logits-{i}", block)[: block.size].to(z) for i in range(number)]
+            self._decide(block, index, network.space.logits([*others, z], network.standard_bias))
+
+    def _decide(self, block: NodeBlock, index: int, logits: Tensor) -> None:
+        """Write the gates of a block, and its action codes if they are kept."""
+        noise = None
+        if self.actions == "sample":
+            noise = keyed_gumbel((*self.key, index), block.first, block.last, logits.flatten(1).size(1))
+            noise = noise.to(logits.device).view_as(logits)
+        gates, codes = self.model.space.decide(logits, 1.0, self.actions, noise=noise)
+        self._write("listen", block, gates.listen.view(block.size, -1))
+        self._write("broadcast", block, gates.broadcast.view(block.size, -1))
+        if self.keep_actions:
+            kept = self._array("actions", self.model.num_layers, dtype=np.int8)
+            kept[block.first : block.last, index] = codes.cpu().numpy()
+
+    def _hearing(self, layer: nn.Module, block: NodeBlock, acts: bool) -> Hearing:
+        """The hearing of a block, with the counts of its senders if the layer needs them."""
+        count = None
+        if cast(CooperativeLayer, layer).needs_sender_count:
+            count = self._rows("kept-count" if acts else "count", block).squeeze(1)
+        return Hearing(block.adjacency, self._gates(block) if acts else None, block.edge_attr, sender_count=count)
+
+    def _gates(self, block: NodeBlock) -> Gates:
+        listen, broadcast = (self._rows(name, block).to(self.dtype).squeeze(1) for name in ("listen", "broadcast"))
+        return Gates(listen[: block.size].contiguous(), broadcast.contiguous())
+
+    def _count(self, block: NodeBlock, name: str, acts: bool) -> None:
+        hearing = Hearing(block.adjacency, self._gates(block) if acts else None)
+        self._write(name, block, hearing.loopless.heard_count().unsqueeze(1))
+
+    def _array(self, name: str, width: int, dtype: Any = None) -> NDArray[Any]:
+        return self.scratch.array(
+            name, dtype or torch.empty(0, dtype=self.dtype).numpy().dtype, (self.num_nodes, width)
+        )
+
+    def _rows(self, name: str, block: NodeBlock) -> Tensor:
+        return block.rows(self.scratch.known(name))
+
+    def _write(self, name: str, block: NodeBlock, rows: Tensor) -> None:
+        self._array(name, rows.size(1))[block.first : block.last] = rows.to(self.dtype).cpu().numpy()
