@@ -36,10 +36,14 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Names are found when they are first used, so that `cognn --help` does not wait for torch.
+    # A name is imported when it is first used, so that `cognn --help` does not wait for torch.
     for home, names in _HOMES.items():
         if name in names:
             value = getattr(import_module(home), name)
             globals()[name] = value
             return value
     raise AttributeError(f"module 'cognn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
