@@ -14,7 +14,7 @@ EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
 
 
 def net(**options) -> CoGNN:
-    return CoGNN(3, 4, 2, 2, **options)
+    return CoGNN(3, 4, **{"out_channels": 2, "num_layers": 2} | options)
 
 
 def with_value(value: float) -> torch.Tensor:
@@ -106,7 +106,7 @@ BAD_SIZES = {
 @pytest.mark.parametrize("name", BAD_SIZES)
 def test_sizes_below_one(name: str) -> None:
     with pytest.raises(ValueError, match=f"^{name}: expected 1 or more, got"):
-        CoGNN(*BAD_SIZES[name])
+        CoGNN(*BAD_SIZES[name][:2], out_channels=BAD_SIZES[name][2], num_layers=BAD_SIZES[name][3])
 
 
 @pytest.mark.parametrize(
@@ -266,10 +266,10 @@ def test_models_and_baselines_check_alike(make) -> None:
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
-    assert CoGNN(np.int64(3), np.int32(4), 2, 2)(X, EDGES).shape == (4, 2)
+    assert CoGNN(np.int64(3), np.int32(4), out_channels=2, num_layers=2)(X, EDGES).shape == (4, 2)
     for wrong in (3.0, True, "3"):
         with pytest.raises(TypeError, match="in_channels: expected a whole number"):
-            CoGNN(wrong, 4, 2, 2)
+            CoGNN(wrong, 4, out_channels=2, num_layers=2)
 
 
 def test_draws_need_someone_who_acts() -> None:

@@ -194,7 +194,8 @@ def make_baseline(
     }
     sizes = in_channels, config.hidden_channels, out_channels, config.num_layers
     if env is not None:
-        return CoGNN(*sizes, env=env, action=None, norm_first=config.norm_first, **shared)
+        shared |= {"out_channels": out_channels, "num_layers": config.num_layers, "norm_first": config.norm_first}
+        return CoGNN(in_channels, config.hidden_channels, env=env, action=None, **shared)
     return Baseline(name, *sizes, heads=config.heads, alpha=config.alpha, theta=config.theta, **shared)
 
 

@@ -13,6 +13,7 @@ from cognn.core import random as noise
 from cognn.core.graph import Graph, as_graph
 from cognn.nn import checks
 from cognn.nn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
+from cognn.nn.constructor import named_options
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
 from cognn.nn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
@@ -153,10 +154,12 @@ class CoGNN(nn.Module):
             memory, more time, the same results.
     """
 
+    @named_options
     def __init__(
         self,
         in_channels: int,
         hidden_channels: int,
+        *,
         out_channels: int,
         num_layers: int,
         env: LayerSpec = "mean",

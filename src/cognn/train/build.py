@@ -49,8 +49,8 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
             model: nn.Module = CoGNN(
                 in_channels,
                 config.hidden_channels,
-                task.num_outputs,
-                config.num_layers,
+                out_channels=task.num_outputs,
+                num_layers=config.num_layers,
                 env=config.env,
                 action=None if config.action == "none" else config.action,
                 action_channels=config.action_channels,
