@@ -43,7 +43,7 @@ def contender(label: str, kind: str, layers: int = LAYERS) -> Callable[[], objec
     def evaluate() -> None:
         model.eval()
         with torch.no_grad():
-            model(x, graph)
+            model(x, graph, actions="sample")
 
     return evaluate if kind == "evaluation" else train
 

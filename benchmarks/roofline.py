@@ -135,7 +135,7 @@ def passes(edge_index: Tensor, nodes: int, width: int, compiled: bool) -> dict[s
         optimizer.step()
         model.eval()
         with torch.no_grad():
-            model(x, graph)
+            model(x, graph, actions="sample")
 
     return {"forward": forward, "both": both, "epoch": epoch}
 

@@ -236,7 +236,7 @@ def test_the_spread_is_the_standard_deviation_over_draws() -> None:
     torch.manual_seed(fitted.seed(0))
     with torch.no_grad():  # as `predict` does it: the seed, the model, the draws
         model = fitted.model(0)
-        draws = torch.stack([model(data.x, data.graphs[0]).softmax(-1) for _ in range(5)])
+        draws = torch.stack([model(data.x, data.graphs[0], actions="sample").softmax(-1) for _ in range(5)])
     assert found.max() > 0
     torch.testing.assert_close(found, draws.std(0))
 

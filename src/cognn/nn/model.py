@@ -12,7 +12,7 @@ from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_poo
 from cognn.core import random as noise
 from cognn.core.graph import Graph, as_graph
 from cognn.nn import checks
-from cognn.nn.actions import ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
+from cognn.nn.actions import ACTION_MODES, ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
 from cognn.nn.constructor import named_options
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
@@ -152,6 +152,7 @@ class CoGNN(nn.Module):
             the results are the same.
         checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
             memory, more time, the same results.
+        eval_actions: How nodes act in ``eval()``: ``"argmax"``, ``"expected"`` or ``"sample"``; training samples.
     """
 
     @named_options
@@ -183,6 +184,7 @@ class CoGNN(nn.Module):
         input_dropout: float = 0.0,
         compile: bool = False,
         checkpoint: bool = False,
+        eval_actions: ActionMode = "argmax",
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -197,6 +199,7 @@ class CoGNN(nn.Module):
         checks.one_of("pool", pool, [*POOLS, None])
         checks.share("dropout", dropout)
         checks.share("input_dropout", input_dropout)
+        checks.one_of("eval_actions", eval_actions, ACTION_MODES)
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
         if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
@@ -208,6 +211,7 @@ class CoGNN(nn.Module):
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
         self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
+        self.eval_actions = eval_actions
         self.edge_dim, self.edge_categories = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
         edges = (self.edge_dim, self.edge_categories)
 
@@ -255,12 +259,15 @@ class CoGNN(nn.Module):
                 once and remembered; one that is changed through ``.data`` or a shared NumPy array is not sorted again.
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
-            actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force.
+            actions: ``"sample"``, ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force; by default
+                ``"sample"`` in training and ``eval_actions`` in evaluation.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
             generator: Source of the draws; by default PyTorch's own.
             num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
             return_trace: Return ``(out, Trace)``.
         """
+        if actions is None and samples is None and not self.training and self.action_network is not None:
+            actions = self.eval_actions
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)

@@ -67,7 +67,9 @@ class Fitted:
         return int(max(self.result["splits"], key=lambda split: sign * split["val"])["split"])
 
     def model(self, split: int | None = None, dataset: Dataset | None = None) -> nn.Module:
-        """The trained model of a split (by default the best) at its best epoch, ready to score.
+        """The trained model of a split (by default the best) at its best epoch, in evaluation mode.
+
+        Its nodes act as the scores of the run say: ``eval_actions`` is the option ``actions`` of the run.
 
         Args:
             split: Which one.
@@ -76,6 +78,8 @@ class Fitted:
         path = self._weights(split)
         model = build_model(self.config.model, dataset or self.dataset)
         load_weights(model, load_tensors(path)[0], "", path)
+        if (inner := cooperative(model)) is not None:
+            inner.eval_actions = self.config.train.actions
         return model.eval()
 
     def predict(
@@ -135,8 +139,8 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
         for batch in items.all() if cooperative(model) is not None else []:
             inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
-                draws = torch.stack([predictions(kind, model(*inputs).float()) for _ in range(samples)])
-                spreads.append(draws.std(0))
+                draws = [model(*inputs, actions="sample").float() for _ in range(samples)]
+                spreads.append(torch.stack([predictions(kind, draw) for draw in draws]).std(0))
             if actions:
                 codes.append(model(*inputs, actions=config.actions, return_trace=True)[1].actions)
     return Prediction(value, torch.cat(spreads) if spreads else None, torch.cat(codes, dim=1) if codes else None)
