@@ -53,10 +53,10 @@ BAD_CALLS = {
         ValueError,
         "edge_attr: this model takes none; build it with",
     ),
-    "unasked batch": (
-        (X, EDGES, None, torch.zeros(4).long()),
-        ValueError,
-        "pool: missing for a batch; build the model",
+    "batch in the place of edge features": (
+        (X, EDGES, torch.zeros(4).long()),
+        TypeError,
+        "edge_attr: this model takes none, and this looks like a batch; pass it as batch=",
     ),
     "mode": ((X, EDGES, None, None, "greedy"), ValueError, "actions: expected 'sample', 'argmax', 'expected' or codes"),
     "action type": (
@@ -128,7 +128,11 @@ def test_sizes_below_one(name: str) -> None:
         ({"mean_over": "all", "env": "sum"}, ValueError, "mean_over: 'all' is for env='mean', but env is 'sum'"),
         ({"norm": "group"}, ValueError, "norm: expected one of 'layer', 'batch', None, got 'group'"),
         ({"residual": "yes"}, ValueError, "residual: expected one of 'identity', 'linear', None, got 'yes'"),
-        ({"act": "mish"}, ValueError, "act: expected one of 'gelu', 'relu'"),
+        ({"act": "mush"}, ValueError, "act: expected one of 'gelu', 'relu'"),
+        ({"act": "glu"}, ValueError, "act: expected one of 'gelu', 'relu'"),
+        ({"act": 3}, TypeError, "act: expected a name, a torch.nn.Module or a function, got 3"),
+        ({"norm": "graph_norm"}, ValueError, "norm: expected one of 'layer', 'batch', None, got 'graph_norm'"),
+        ({"jk": "sum"}, ValueError, "jk: expected one of None, 'last', 'cat', 'max', 'lstm', got 'sum'"),
         ({"pool": "median"}, ValueError, "pool: expected one of 'mean', 'sum', 'max', None, got 'median'"),
         ({"dropout": 1.0}, ValueError, "dropout: expected 0 <= dropout < 1, got 1.0"),
         ({"dropout": -0.1}, ValueError, "dropout: expected 0 <= dropout < 1, got -0.1"),
@@ -171,8 +175,6 @@ def test_bad_edge_features(options, attr, kind: type[Exception], message: str) -
 
 def test_bad_batches_and_samples() -> None:
     pooled = net(pool="mean")
-    with pytest.raises(ValueError, match=r"^batch: missing for pool=.mean.; for one graph pass zeros"):
-        pooled(X, EDGES)
     with pytest.raises(ValueError, match=re.escape("batch: expected shape (N=4,), got (3,)")):
         pooled(X, EDGES, batch=torch.zeros(3, dtype=torch.long))
     with pytest.raises(TypeError, match="batch: expected a LongTensor"):

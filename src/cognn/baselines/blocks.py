@@ -12,7 +12,7 @@ from cognn.baselines.layers import DotAttention, NeighborGAT, Propagation
 from cognn.core import random as noise
 from cognn.core.graph import Graph
 from cognn.nn.layers import CooperativeLayer, GATLayer, GCNLayer, GINLayer, MeanLayer
-from cognn.nn.model import ACTIVATIONS, NORMS
+from cognn.nn.resolve import ACTIVATIONS, NORMS
 
 
 class Dropout(nn.Module):

@@ -10,7 +10,8 @@ from cognn.baselines.blocks import ALPHA, KINDS, THETA, make_blocks, make_norm, 
 from cognn.core import random as noise
 from cognn.core.graph import Graph
 from cognn.nn import checks
-from cognn.nn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
+from cognn.nn.model import CoGNN
+from cognn.nn.resolve import ACTIVATIONS, NORMS, POOLS
 
 if TYPE_CHECKING:
     from cognn.config.options import ModelConfig

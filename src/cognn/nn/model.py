@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn import JumpingKnowledge
 
 from cognn.core import random as noise
 from cognn.core.graph import Graph, as_graph
@@ -16,19 +16,9 @@ from cognn.nn.actions import ACTION_MODES, ACTION_SPACES, ActionMode, ActionSpac
 from cognn.nn.constructor import named_options
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
 from cognn.nn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
 from cognn.nn.trace import Trace
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "gelu": nn.GELU,
-    "relu": nn.ReLU,
-    "elu": nn.ELU,
-    "leaky_relu": nn.LeakyReLU,
-    "silu": nn.SiLU,
-    "tanh": nn.Tanh,
-}
-NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
-POOLS = {"mean": global_mean_pool, "sum": global_add_pool, "max": global_max_pool}
 
 
 class Samples(NamedTuple):
@@ -64,7 +54,7 @@ class ActionNetwork(nn.Module):
         layer: LayerSpec = "sum",
         action_space: ActionSpace = "joint",
         dropout: float = 0.0,
-        act: str = "gelu",
+        act: Activation = "gelu",
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
         standard_bias: float = 0.0,
@@ -73,11 +63,10 @@ class ActionNetwork(nn.Module):
         checks.one_of("action_space", action_space, ACTION_SPACES)
         for name in ("in_channels", "hidden_channels", "num_layers"):
             checks.at_least(name, locals()[name], 1)
-        checks.one_of("act", act, list(ACTIVATIONS))
         checks.share("dropout", dropout)
         self.edges = edge_dim, checks.edge_sizes(edge_dim, edge_categories)
         self.action_space, self.dropout, self.standard_bias = action_space, dropout, standard_bias
-        self.act = ACTIVATIONS[act]()
+        self.act = activation(act)
         options = 4 if action_space == "joint" else 2
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), options]
         self.networks = nn.ModuleList(
@@ -125,11 +114,12 @@ class CoGNN(nn.Module):
               h_v' = \eta\big(h_v, \{\!\{h_u : a_v \in \{S, L\},\, a_u \in \{S, B\}\}\!\}\big)
 
     Args:
-        in_channels: Width of the node features.
+        in_channels: Width of the node features; -1 takes it from the first input.
         hidden_channels: Width of the environment network.
         out_channels: Number of outputs per node, or per graph with ``pool``.
         num_layers: Number of cooperative layers.
-        env: Environment layer: ``"sum" "mean" "gcn" "gin" "gat"`` or a callable ``(in, out) -> MessagePassing``.
+        env: Environment layer: ``"sum" "mean" "gcn" "gin" "gat"``, a layer class of PyG or its name, or a callable
+            ``(in, out) -> MessagePassing``.
         action: Layer of the action network, likewise; None leaves out the actions: the plain base network.
         action_channels: Width of the action network.
         action_layers: Depth of the action network.
@@ -137,12 +127,12 @@ class CoGNN(nn.Module):
         temperature: A number, or ``"learned"``: per node :math:`1/\tau = \mathrm{softplus}(w \cdot h) + \tau_0`.
         tau0: The least inverse temperature when it is learned.
         mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
-        norm: ``"layer"``, ``"batch"`` or None.
+        norm: ``"layer"`` (over the channels of a node), ``"batch"`` or None; PyG's names are understood.
         norm_first: True: norm, update, dropout, act, + residual.  False: update + residual, norm, act, dropout.
         residual: ``"identity"``, ``"linear"`` or None.
         dropout: Share of values dropped in training.
-        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``.
-        pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
+        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``, another of ``torch.nn``, or a module.
+        pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks; PyG's names are understood.
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
@@ -153,6 +143,8 @@ class CoGNN(nn.Module):
         checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
             memory, more time, the same results.
         eval_actions: How nodes act in ``eval()``: ``"argmax"``, ``"expected"`` or ``"sample"``; training samples.
+        jk: Jumping knowledge: decode the states of all layers, joined by PyG's ``JumpingKnowledge`` (``"cat"``,
+            ``"max"``, ``"lstm"``); None and ``"last"`` decode the last ones.
     """
 
     @named_options
@@ -171,12 +163,12 @@ class CoGNN(nn.Module):
         temperature: float | Literal["learned"] = "learned",
         tau0: float = 0.1,
         mean_over: MeanOver = "kept",
-        norm: Literal["layer", "batch"] | None = "layer",
+        norm: str | None = "layer",
         norm_first: bool = True,
         residual: Literal["identity", "linear"] | None = "identity",
         dropout: float = 0.2,
-        act: str = "gelu",
-        pool: Literal["mean", "sum", "max"] | None = None,
+        act: Activation = "gelu",
+        pool: str | None = None,
         decoder_layers: int = 1,
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
@@ -185,21 +177,22 @@ class CoGNN(nn.Module):
         compile: bool = False,
         checkpoint: bool = False,
         eval_actions: ActionMode = "argmax",
+        jk: Literal["last", "cat", "max", "lstm"] | None = None,
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
-            checks.at_least(name, locals()[name], 1)
+            if name != "in_channels" or in_channels != -1:
+                checks.at_least(name, locals()[name], 1)
         for name in ("action_channels", "action_layers"):
             checks.at_least(name, locals()[name], 1)
         checks.one_of("action_space", action_space, ACTION_SPACES)
         checks.one_of("mean_over", mean_over, MEAN_OVER)
-        checks.one_of("norm", norm, [*NORMS, None])
+        norm, pool = norm_name(norm), pool_name(pool)
         checks.one_of("residual", residual, ["identity", "linear", None])
-        checks.one_of("act", act, list(ACTIVATIONS))
-        checks.one_of("pool", pool, [*POOLS, None])
         checks.share("dropout", dropout)
         checks.share("input_dropout", input_dropout)
         checks.one_of("eval_actions", eval_actions, ACTION_MODES)
+        checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
         if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
@@ -216,17 +209,19 @@ class CoGNN(nn.Module):
         edges = (self.edge_dim, self.edge_categories)
 
         width = hidden_channels
-        self.act = ACTIVATIONS[act]()
-        self.encoder = nn.Linear(in_channels, width)
+        decoded = width * num_layers if jk == "cat" else width
+        env, action = layer_spec(env, edge_dim), layer_spec(action, edge_dim)
+        self.act = activation(act)
+        self.encoder = nn.LazyLinear(width) if in_channels == -1 else nn.Linear(in_channels, width)
         options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
         self.layers = nn.ModuleList(make_layer("env", env, width, width, *edges, **options) for _ in range(num_layers))
         num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
-        self.norms = nn.ModuleList(NORMS[norm](width) if norm else nn.Identity() for _ in range(num_norms))
+        widths = [*[width] * num_layers, decoded][:num_norms]
+        self.norms = nn.ModuleList(NORMS[norm](size) if norm else nn.Identity() for size in widths)
         skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
         self.residuals = nn.ModuleList(skips[residual](width, width) for _ in range(num_layers)) if residual else None
-        self.decoder = nn.ModuleList(
-            nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
-        )
+        sizes = [decoded, *[width] * (decoder_layers - 1), out_channels]
+        self.decoder = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(sizes))
 
         self.action_network: ActionNetwork | None = None
         self.temperature: nn.Linear | float = 1.0
@@ -236,6 +231,7 @@ class CoGNN(nn.Module):
             )
             self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
         self.tau0 = tau0
+        self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
 
     def forward(
@@ -259,6 +255,7 @@ class CoGNN(nn.Module):
                 once and remembered; one that is changed through ``.data`` or a shared NumPy array is not sorted again.
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
+                Without it all nodes are one graph.  A model without ``pool`` ignores it.
             actions: ``"sample"``, ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force; by default
                 ``"sample"`` in training and ``eval_actions`` in evaluation.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
@@ -268,6 +265,7 @@ class CoGNN(nn.Module):
         """
         if actions is None and samples is None and not self.training and self.action_network is not None:
             actions = self.eval_actions
+        batch, num_graphs = self._graphs(x, edge_index, edge_attr, batch, num_graphs)
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
@@ -302,20 +300,23 @@ class CoGNN(nn.Module):
         logits: list[Tensor | None] = []
         h = self.lift(x)
         compiles = self.compiled and generator is None
-        if compiles and not (keep_logits or self.checkpoint or isinstance(actions, Tensor)):
+        if compiles and self.jk is None and not (keep_logits or self.checkpoint or isinstance(actions, Tensor)):
             whole = compiled_whole(self)
             if whole is not None:
                 return self.decode(whole(self, h, graph, edge_attr, actions), batch, num_graphs), decisions, logits
         into, take = compiled(self) if compiles else PLAIN
-        h = into(self, h)
+        h, states = into(self, h), []
         for index, parts in enumerate(self.steps()):
             codes = actions[index] if isinstance(actions, Tensor) else actions
             inputs = (self, *parts, h, graph, edge_attr, codes, generator, keep_logits)
             forgets = self.checkpoint and torch.is_grad_enabled()
             h, decision, scores = checkpointed(take, *inputs) if forgets else take(*inputs)
+            if self.jk is not None:
+                states.append(h)
             if keep_logits:  # for the trace; else a layer leaves nothing but its states
                 decisions.append(decision)
                 logits.append(scores)
+        h = h if self.jk is None else self.jk(states)
         return self.decode(h, batch, num_graphs), decisions, logits
 
     def steps(self) -> Iterator[tuple[nn.Module, nn.Module, nn.Module | None]]:
@@ -334,7 +335,7 @@ class CoGNN(nn.Module):
         return h
 
     def decode(self, h: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
-        """The outputs from the states after the last layer."""
+        """The outputs from the states after the last layer, or from those that ``jk`` joined."""
         if self.norm_first:
             h = self.norms[-1](h)
         if self.pool is not None:
@@ -342,6 +343,26 @@ class CoGNN(nn.Module):
         for linear in self.decoder[:-1]:
             h = self._drop(self.act(linear(h)))
         return self.decoder[-1](h)
+
+    def _graphs(
+        self, x: Tensor, edge_index: Any, edge_attr: Any, batch: Tensor | None, num_graphs: int | None
+    ) -> tuple[Tensor | None, int | None]:
+        """The batch and its size as the pool needs them; a lazy model takes its width from ``x``."""
+        if not isinstance(x, Tensor) or x.dim() != 2:
+            return batch, num_graphs  # refused in a moment
+        if self.in_channels == -1 and isinstance(self.encoder, nn.LazyLinear):
+            if self.encoder.has_uninitialized_params():
+                self.encoder.initialize_parameters(x)
+            self.in_channels = self.encoder.weight.size(1)
+        if isinstance(edge_attr, Tensor) and self.edge_dim is None and self.edge_categories is None:
+            like_batch = edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
+            if like_batch:
+                raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
+        if self.pool is None:
+            return None, None
+        if batch is None and getattr(edge_index, "batch", None) is None:
+            return x.new_zeros(x.size(0), dtype=torch.long), num_graphs or 1
+        return batch, num_graphs
 
     def _drop(self, h: Tensor) -> Tensor:
         return noise.dropout(h, self.dropout, self.training)
@@ -359,7 +380,20 @@ class CoGNN(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
         parts = [self.encoder, *self.layers, *self.norms, *(self.residuals or []), *self.decoder]
-        parts += [part for part in (self.action_network, self.temperature) if isinstance(part, nn.Module)]
+        parts += [part for part in (self.action_network, self.temperature, self.jk) if isinstance(part, nn.Module)]
         for part in parts:
             if hasattr(part, "reset_parameters"):
                 part.reset_parameters()
+
+    def extra_repr(self) -> str:
+        """The options that no sub-module shows."""
+        learned = isinstance(self.temperature, nn.Linear)
+        shown: dict[str, Any] = {"num_layers": self.num_layers, "norm_first": self.norm_first, "dropout": self.dropout}
+        shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
+        if self.action_network is not None:
+            shown |= {"action_space": self.action_network.action_space}
+            shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}
+            shown |= {"eval_actions": self.eval_actions}
+        shown |= {"pool": self.pool} if self.pool is not None else {}
+        sizes = f"{self.in_channels}, {self.hidden_channels}, out_channels={self.out_channels}, "
+        return sizes + ", ".join(f"{name}={value!r}" for name, value in shown.items())
