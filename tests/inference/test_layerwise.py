@@ -280,6 +280,10 @@ def test_what_cannot_be_run_in_blocks(graphs, tmp_path) -> None:
         attempt(make_model().train())
     with pytest.raises(RunError, match="for cognn models of node tasks"):
         attempt(torch.nn.Linear(4, 3))
+    with pytest.raises(RunError, match="jk: layer-wise inference keeps the states of one layer at a time"):
+        attempt(make_model(jk="cat"))
+    with pytest.raises(RunError, match="in_channels: is -1 until the model has seen data"):
+        attempt(CoGNN(-1, 8, out_channels=3, num_layers=2).eval())
     with pytest.raises(DataError, match="has 4 features, the model takes 5"):
         attempt(CoGNN(5, 8, out_channels=3, num_layers=2).eval())
     with pytest.raises(DataError, match="has 2 edge features"):

@@ -2,56 +2,16 @@
 
 import math
 from bisect import bisect_right
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cognn.core.graph import Graph
 from cognn.data.store.store import AGAIN, Store
 from cognn.errors import ConfigError, DataError
-from cognn.files.mapped_arrays import release
-
-
-class Block(NamedTuple):
-    """The nodes ``first`` to ``last`` and whom they hear.
-
-    ``graph`` joins them and their senders, the nodes of the block before the others; only those of the block are
-    updated, and all of their edges are there.  So what a layer computes for them is what it does in the whole graph.
-    """
-
-    first: int
-    last: int
-    nodes: Tensor
-    """Numbers of the graph's nodes in the store, on the CPU."""
-    graph: Graph
-    edge_attr: Tensor | None
-    most: int
-    """Bytes of an array that may be mapped at a time."""
-
-    @property
-    def size(self) -> int:
-        """Number of nodes in the block itself."""
-        return self.last - self.first
-
-    def rows(self, array: NDArray[Any]) -> Tensor:
-        """The rows of an array ``(N, width)`` that belong to the graph's nodes, where the graph is."""
-        source = torch.from_numpy(array)
-        if array.nbytes <= self.most:
-            return source.index_select(0, self.nodes).to(self.graph.device)
-        # Senders ascend, so they can be fetched from one stretch of the array after the other.
-        step = max(self.most // array[0].nbytes, 1)
-        cuts = torch.arange(0, len(array) + step, step)
-        cuts = torch.searchsorted(self.nodes[self.size :], cuts).add_(self.size)
-        out = source.new_empty(len(self.nodes), *array.shape[1:])
-        for low, high in pairwise([0, self.size, *cuts.tolist()]):
-            if low < high:
-                torch.index_select(source, 0, self.nodes[low:high], out=out[low:high])
-                release(array)
-        return out.to(self.graph.device)
+from cognn.nn.plan import Block
 
 
 class Blocks:

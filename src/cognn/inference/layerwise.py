@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from cognn.data.store.store import Store
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.files.mapped_arrays import release
-from cognn.inference.blocks import Block, Blocks
-from cognn.inference.plan import Pass, Plan
+from cognn.inference.blocks import Blocks
 from cognn.inference.scratch import Scratch
 from cognn.nn.encoders import Encoded
-from cognn.nn.layers import GATLayer, WrappedLayer
+from cognn.nn.layers import GATLayer
 from cognn.nn.model import CoGNN
+from cognn.nn.plan import Block, Pass, Plan, check_model
 
 Report = Callable[[str, int, int], None]
 """Told what is computed, and how many of all (node, step) pairs are done."""
@@ -90,12 +90,9 @@ def run(
 def checked(model: nn.Module, store: Store) -> CoGNN:
     """The network in a model, if it can be run layer by layer on this store."""
     network = model.model if isinstance(model, Encoded) else model
-    if not isinstance(network, CoGNN) or network.pool is not None:
+    if not isinstance(network, CoGNN):
         raise RunError(f"{type(network).__name__}: layer-wise inference is for cognn models of node tasks")
-    if any(isinstance(layer, WrappedLayer) for layer in network.modules()):
-        raise RunError("env, action: a layer of PyG may look beyond the neighbours; use sum, mean, gcn, gin or gat")
-    if network.training:
-        raise RunError("model: is in training mode; call model.eval() first")
+    check_model(network)
     width, attr = store.arrays["x"].shape[1], store.arrays.get("edge_attr")
     known = store.node_categories is not None
     if isinstance(model, Encoded) != known or (not known and width != network.in_channels):

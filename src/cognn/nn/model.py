@@ -1,7 +1,7 @@
 """The model: an action network decides who listens and who broadcasts, an environment network updates the nodes."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast
 
@@ -16,6 +16,7 @@ from cognn.nn.actions import ACTION_MODES, ACTION_SPACES, ActionMode, ActionSpac
 from cognn.nn.constructor import named_options
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.neighbor_inference import infer_from_loader
 from cognn.nn.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
 from cognn.nn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
 from cognn.nn.trace import Trace
@@ -318,6 +319,17 @@ class CoGNN(nn.Module):
                 logits.append(scores)
         h = h if self.jk is None else self.jk(states)
         return self.decode(h, batch, num_graphs), decisions, logits
+
+    def inference(self, loader: Iterable[Any], device: torch.device | str | None = None) -> Tensor:
+        """Outputs ``(N, out_channels)`` of all nodes, layer by layer, as PyG's ``BasicGNN.inference`` computes them.
+
+        They are those of ``model(x, edge_index)`` in evaluation mode, with the memory of one mini-batch.
+
+        Args:
+            loader: A ``NeighborLoader`` of all nodes in order with ``num_neighbors=[-1]``, one hop, for any depth.
+            device: Where to compute; by default where the model is.
+        """
+        return infer_from_loader(self, loader, device)
 
     def steps(self) -> Iterator[tuple[nn.Module, nn.Module, nn.Module | None]]:
         """The norm, the layer and the residual of every step."""

@@ -1,20 +1,83 @@
 """The steps of one pass through a model, each over all nodes before the next."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor, nn
 
+from cognn.core.graph import Graph
 from cognn.core.keyed_random import gumbel
-from cognn.inference.blocks import Block
-from cognn.inference.scratch import Scratch
+from cognn.errors import RunError
+from cognn.files.mapped_arrays import release
 from cognn.nn.actions import ActionMode, Decision, Gates, decide
-from cognn.nn.layers import GCNLayer
-from cognn.nn.model import ActionNetwork, CoGNN
+from cognn.nn.layers import GCNLayer, WrappedLayer
 from cognn.nn.step import step
+
+
+class States(Protocol):
+    """Where the states of all nodes are kept between two steps: in memory, or in files."""
+
+    def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The array of this name; a new one the first time."""
+
+    def known(self, name: str) -> NDArray[Any]:
+        """An array that an earlier step made."""
+
+
+class Block(NamedTuple):
+    """The nodes ``first`` to ``last`` and whom they hear.
+
+    ``graph`` joins them and their senders, the nodes of the block before the others; only those of the block are
+    updated, and all of their edges are there.  So what a layer computes for them is what it does in the whole graph.
+    """
+
+    first: int
+    last: int
+    nodes: Tensor
+    """Numbers of the graph's nodes in the store, on the CPU."""
+    graph: Graph
+    edge_attr: Tensor | None
+    most: int
+    """Bytes of an array that may be mapped at a time."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes in the block itself."""
+        return self.last - self.first
+
+    def rows(self, array: NDArray[Any]) -> Tensor:
+        """The rows of an array ``(N, width)`` that belong to the graph's nodes, where the graph is."""
+        source = torch.from_numpy(array)
+        if array.nbytes <= self.most:
+            return source.index_select(0, self.nodes).to(self.graph.device)
+        # Senders ascend, so they can be fetched from one stretch of the array after the other.
+        step = max(self.most // array[0].nbytes, 1)
+        cuts = torch.arange(0, len(array) + step, step)
+        cuts = torch.searchsorted(self.nodes[self.size :], cuts).add_(self.size)
+        out = source.new_empty(len(self.nodes), *array.shape[1:])
+        for low, high in pairwise([0, self.size, *cuts.tolist()]):
+            if low < high:
+                torch.index_select(source, 0, self.nodes[low:high], out=out[low:high])
+                release(array)
+        return out.to(self.graph.device)
+
+
+def check_model(model: Any) -> None:
+    """Refuse a :class:`~cognn.CoGNN` that cannot be run layer by layer."""
+    if model.pool is not None:
+        raise RunError(f"{type(model).__name__}: layer-wise inference is for cognn models of node tasks")
+    if any(isinstance(layer, WrappedLayer) for layer in model.modules()):
+        raise RunError("env, action: a layer of PyG may look beyond the neighbours; use sum, mean, gcn, gin or gat")
+    if model.training:
+        raise RunError("model: is in training mode; call model.eval() first")
+    if model.jk is not None:
+        raise RunError("jk: layer-wise inference keeps the states of one layer at a time; use jk=None or 'last'")
+    if model.in_channels == -1:
+        raise RunError("in_channels: is -1 until the model has seen data; call it once on a few nodes first")
 
 
 class Pass(NamedTuple):
@@ -45,7 +108,7 @@ class Plan:
     end of every step has to be recorded.
 
     Args:
-        model: The model, in evaluation mode.
+        model: A :class:`~cognn.CoGNN` that :func:`check_model` accepts; it imports this module, not the reverse.
         encode: From a block to the states of its own nodes before the first layer.
         num_nodes: Number of nodes of the whole graph.
         scratch: Where states are kept.
@@ -53,7 +116,7 @@ class Plan:
     """
 
     def __init__(
-        self, model: CoGNN, encode: Callable[[Block], Tensor], num_nodes: int, scratch: Scratch, one: Pass
+        self, model: Any, encode: Callable[[Block], Tensor], num_nodes: int, scratch: States, one: Pass
     ) -> None:
         self.model, self.encode, self.num_nodes, self.scratch, self.one = model, encode, num_nodes, scratch, one
         self.dtype = model.encoder.weight.dtype
@@ -87,11 +150,11 @@ class Plan:
             if index + 1 < model.num_layers:
                 self._write(after, block, h)
             else:
-                self.one.sink(block.first, block.last, model.decode(h).float().cpu())
+                self.one.sink(block.first, block.last, model.decode(h).to(self.dtype).cpu())
 
         yield Step(f"{name}, update", update)
 
-    def _action_steps(self, network: ActionNetwork, index: int, before: str) -> Iterator[Step]:
+    def _action_steps(self, network: Any, index: int, before: str) -> Iterator[Step]:
         """The layers of the action network, of both one after the other in the factored space; the last one decides."""
         count = len(network.networks)
         for number in range(count):
@@ -158,6 +221,5 @@ class Plan:
         self._array(name, rows.size(1))[block.first : block.last] = rows.to(self.dtype).cpu().numpy()
 
 
-def _network(network: ActionNetwork | None, number: int) -> nn.ModuleList:
-    assert network is not None
+def _network(network: Any, number: int) -> nn.ModuleList:
     return cast(nn.ModuleList, network.networks[number])
