@@ -28,7 +28,9 @@ WRAPPED = {
 
 def build(dtype=torch.float64, **options) -> CoGNN:
     torch.manual_seed(0)
-    net = CoGNN(5, 8, out_channels=3, **{"num_layers": 3, "eval_actions": "sample", **options}).to(dtype)
+    net = CoGNN(5, 8, out_channels=3, **{"num_layers": 3, "action_layers": 2, "eval_actions": "sample", **options}).to(
+        dtype
+    )
     return net.eval()
 
 

@@ -25,7 +25,8 @@ def _board(nodes: int, seed: int = 0) -> tuple[torch.Tensor, Graph]:
 
 def _twins(num_layers: int = 3, width: int = 16, **options: object) -> tuple[CoGNN, CoGNN]:
     torch.manual_seed(0)
-    plain = CoGNN(5, width, out_channels=3, num_layers=num_layers, dropout=0.3, **options).train()
+    usual = {"out_channels": 3, "num_layers": num_layers, "action_layers": 2, "dropout": 0.3}
+    plain = CoGNN(5, width, **usual | options).train()
     return plain, copy.deepcopy(plain)
 
 

@@ -73,7 +73,7 @@ class ModelConfig:
     action_channels: int = 16
     """Width of the action network between its layers; one layer has none."""
     action_layers: int = 1
-    """Depth of the action network (2 by default in `cognn.CoGNN`)."""
+    """Depth of the action network."""
     action_space: Literal["joint", "factored"] = "joint"
     """One draw of four actions, or two independent ones."""
     temperature: str = "learned"

@@ -159,7 +159,7 @@ class CoGNN(nn.Module):
         env: LayerSpec = "mean",
         action: LayerSpec | None = "sum",
         action_channels: int = 16,
-        action_layers: int = 2,
+        action_layers: int = 1,
         action_space: ActionSpace = "joint",
         temperature: float | Literal["learned"] = "learned",
         tau0: float = 0.1,
