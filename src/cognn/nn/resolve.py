@@ -33,6 +33,7 @@ def activation(act: Activation) -> Callable[[Tensor], Tensor]:
 
     The names of :data:`ACTIVATIONS` come first.  Other names, in any spelling, are those of ``torch.nn``.
     """
+    act = remembered("act", act)
     if isinstance(act, nn.Module):
         return copy.deepcopy(act)
     if isinstance(act, str):
@@ -84,6 +85,7 @@ def layer_spec(spec: Any, edge_dim: int | None) -> Any:
 
     A class of PyG that has an option ``edge_dim`` gets that of the model.
     """
+    spec = remembered("env, action", spec)
     if isinstance(spec, str) and spec not in LAYERS:
         spec = getattr(conv, spec) if is_pyg_layer(getattr(conv, spec, None)) else spec
     if edge_dim is not None and is_pyg_layer(spec) and "edge_dim" in inspect.signature(spec).parameters:
@@ -104,10 +106,42 @@ def option_name(value: LayerSpec | Activation | None) -> Any:
         return value
     if is_pyg_layer(value):
         return cast(type, value).__name__
-    if isinstance(value, type):
-        value = value() if issubclass(value, nn.Module) and not issubclass(value, MessagePassing) else value
-    kind = type(value)
-    name = next((name for name, known in ACTIVATIONS.items() if known is kind), kind.__name__)
-    if isinstance(value, nn.Module) and getattr(nn, kind.__name__, None) is kind and repr(value) == repr(kind()):
+    kind = value if isinstance(value, type) else type(value)
+    if not issubclass(kind, nn.Module) or getattr(nn, kind.__name__, None) is not kind:
+        return None
+    try:
+        usual = kind()
+    except TypeError:  # no activation: it needs sizes
+        return None
+    if value is not kind and repr(value) != repr(usual):  # with options of its own
+        return None
+    return next((name for name, known in ACTIVATIONS.items() if known is kind), kind.__name__)
+
+
+_IN_MEMORY: dict[str, Any] = {}
+
+
+def config_name(value: LayerSpec | Activation) -> str:
+    """A name for a config; a layer or activation that has none is remembered by this process under a new one."""
+    name = option_name(value)
+    if name is None:
+        name = f"memory:{getattr(value, '__name__', type(value).__name__)}-{len(_IN_MEMORY)}"
+        _IN_MEMORY[name] = value
+    return str(name)
+
+
+def is_remembered(name: str) -> bool:
+    """Whether a name stands for a layer or activation in the memory of the process that gave it."""
+    return name.startswith("memory:")
+
+
+def remembered(argument: str, name: Any) -> Any:
+    """What a name of :func:`config_name` stands for; any other value as it is."""
+    if not isinstance(name, str) or not is_remembered(name):
         return name
-    return None
+    if name not in _IN_MEMORY:
+        raise ValueError(
+            f"{argument}: {name!r} is in the memory of the process that trained it only; a run that is opened again"
+            " needs a name, such as 'GATv2Conv' of PyG"
+        )
+    return _IN_MEMORY[name]

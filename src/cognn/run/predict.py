@@ -15,6 +15,7 @@ from cognn.errors import ConfigError, RunError
 from cognn.files.atomic import write
 from cognn.nn.actions import Action
 from cognn.run.fit import Fitted, Prediction, check_draws, open_run
+from cognn.run.new_data import read_new
 
 
 def write_predictions(
@@ -77,6 +78,8 @@ def as_table(
     ============  ============================================  =======================
     """
     value, spread = prediction.value, prediction.spread
+    if kind == "binary":  # the table has the second class only
+        value, spread = value[:, -1:], None if spread is None else spread[:, -1:]
     names = class_names or [str(i) for i in range(max(2, value.size(1)))]
     columns: dict[str, Any] = {"id": item_ids or [str(i) for i in range(value.size(0))]}
     if kind == "multiclass":
@@ -108,13 +111,4 @@ def _new_graph(fitted: Fitted, graph: str, edges: str, graphs: str) -> Dataset:
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a new graph; give its node table too")
     if Path(graph).suffix.lower() in (".npz", ".graphml") and (edges or graphs):
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
-    path = fitted.folder / "schema.json"
-    if not path.exists():
-        raise RunError(f"{fitted.folder}: trained on a known dataset; a new graph needs a run on your own files")
-    from cognn.data.readers.files import load_with_schema
-    from cognn.data.tables.schema import Schema
-
-    schema = Schema.from_json(path.read_text(encoding="utf-8"))
-    if graphs and schema.task.level != "graph":
-        raise ConfigError("graphs: is for runs on whole graphs; this one predicts nodes, leave it out")
-    return load_with_schema(schema, graph, edges, graphs)
+    return read_new(fitted.folder, graph, edges, graphs)

@@ -13,12 +13,14 @@ from lightning_fabric.plugins.environments.lightning import find_free_network_po
 
 from cognn.config.options import Config
 from cognn.config.toml import load
+from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.data.load import MEMORY, load_data
 from cognn.errors import ConfigError, Lost, RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json, write_json
 from cognn.files.tensors import load_tensors
+from cognn.nn.layers import LAYERS
 from cognn.parallel.cluster import launched, leads
 from cognn.parallel.devices import RANK, first, make_fabric
 from cognn.parallel.workers import in_parallel, serve
@@ -60,7 +62,9 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
     check(config, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
-    with torch.device("meta"):  # a name that the network refuses must not leave a folder that blocks the next try
+    # A name that the network refuses must not leave a folder that blocks the next try.  Layers of PyG are tried out.
+    own = {config.model.env, config.model.action} <= {*LAYERS, "none"}
+    with seeded(0, torch.device("cpu")), torch.device("meta") if own else nullcontext():
         build_model(config.model, dataset)
     together = config.train.devices == 1 or launch is not None
     first(make_fabric(config.train) if together else None, lambda: _make(config, out, dataset))

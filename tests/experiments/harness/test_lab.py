@@ -22,7 +22,7 @@ from cognn.experiments.harness.record import BUDGETS, Budget, alone, summarise
 from cognn.experiments.pages.markdown import ADDED, document, write_document
 from cognn.experiments.pages.readme import fill
 from cognn.experiments.statistics.verdict import Published
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config
 from cognn.train.build import build_model
 
 OPTIONS = {"dataset": "cycles", "hidden_channels": 4, "num_layers": 1, "action_channels": 4, "epochs": 6, "samples": 2}

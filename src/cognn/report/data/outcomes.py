@@ -25,7 +25,7 @@ def output_names(dataset: Dataset) -> list[str]:
 
 def shown_values(dataset: Dataset, value: Tensor) -> Tensor:
     """Predictions with a column per output name: a binary task has one for either class."""
-    return torch.cat([1 - value, value], 1) if dataset.task.kind == "binary" else value
+    return torch.cat([1 - value, value], 1) if dataset.task.kind == "binary" and value.size(1) == 1 else value
 
 
 def classes(dataset: Dataset) -> Grouping:
@@ -58,7 +58,7 @@ def correctness(dataset: Dataset, value: Tensor) -> Grouping:
         if kind == "multiclass":
             known, right = y >= 0, value.argmax(-1) == y
         elif kind == "binary":
-            known, right = ~torch.isnan(y), (value[:, 0] > 0.5) == (y > 0.5)
+            known, right = ~torch.isnan(y), (value[:, -1] > 0.5) == (y > 0.5)
         else:
             known = ~torch.isnan(y).any(-1)
             right = ((value > 0.5) == (y > 0.5)).all(-1)
