@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import torch
@@ -14,9 +15,11 @@ from cognn.core.graph import Graph, as_graph
 from cognn.nn import checks
 from cognn.nn.actions import ACTION_MODES, ACTION_SPACES, ActionMode, ActionSpace, Decision, probabilities
 from cognn.nn.constructor import named_options
+from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
 from cognn.nn.neighbor_inference import infer_from_loader
+from cognn.nn.pretrained import load_model, save_model
 from cognn.nn.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
 from cognn.nn.step import PLAIN, checkpointed, compiled, compiled_whole, enter
 from cognn.nn.trace import Trace
@@ -330,6 +333,32 @@ class CoGNN(nn.Module):
             device: Where to compute; by default where the model is.
         """
         return infer_from_loader(self, loader, device)
+
+    schema: dict[str, Any] | None = None
+    """How the tables that the model was trained on were read, of a model from the folder of such a run."""
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write the model to a folder, as ``config.json`` and ``model.safetensors``."""
+        save_model(self, path)
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path, *, split: int | None = None, **options: Any) -> "CoGNN | Encoded":
+        """The model that :meth:`save_pretrained` or a training wrote, in evaluation mode; it needs no training data.
+
+        A model of categorical features, such as atoms, comes with its encoder.  That of a run on tables has their
+        columns, vocabularies and means in ``schema``.
+
+        Args:
+            path: A folder, the folder of a run, or the name of a model on the Hugging Face Hub.
+            split: Which split's model of a run; by default the one that did best on its validation items.
+            options: Options to change, such as ``eval_actions``.
+        """
+
+        def build(encoder: dict[str, Any] | None = None, **saved: Any) -> "CoGNN | Encoded":
+            return cls(**saved) if encoder is None else behind_encoder(cls(**saved), **encoder)
+
+        model: CoGNN | Encoded = load_model(build, path, split, options)
+        return model
 
     def steps(self) -> Iterator[tuple[nn.Module, nn.Module, nn.Module | None]]:
         """The norm, the layer and the residual of every step."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from lightning_fabric.plugins.environments.lightning import find_free_network_port
+from torch import nn
 
 from cognn.config.options import Config
 from cognn.config.toml import load
@@ -20,7 +21,11 @@ from cognn.errors import ConfigError, Lost, RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json, write_json
 from cognn.files.tensors import load_tensors
+from cognn.nn.encoders import Encoded
 from cognn.nn.layers import LAYERS
+from cognn.nn.model import CoGNN
+from cognn.nn.pretrained import CONFIG, SCHEMA, config_json, model_options
+from cognn.nn.resolve import is_remembered
 from cognn.parallel.cluster import launched, leads
 from cognn.parallel.devices import RANK, first, make_fabric
 from cognn.parallel.workers import in_parallel, serve
@@ -65,9 +70,9 @@ def begin(config: Config, out: Path, dataset: Dataset) -> None:
     # A name that the network refuses must not leave a folder that blocks the next try.  Layers of PyG are tried out.
     own = {config.model.env, config.model.action} <= {*LAYERS, "none"}
     with seeded(0, torch.device("cpu")), torch.device("meta") if own else nullcontext():
-        build_model(config.model, dataset)
+        model = build_model(config.model, dataset)
     together = config.train.devices == 1 or launch is not None
-    first(make_fabric(config.train) if together else None, lambda: _make(config, out, dataset))
+    first(make_fabric(config.train) if together else None, lambda: _make(config, out, dataset, model))
 
 
 def _scored(dataset: Dataset, splits: list[int]) -> None:
@@ -83,13 +88,16 @@ def _scored(dataset: Dataset, splits: list[int]) -> None:
             )
 
 
-def _make(config: Config, out: Path, dataset: Dataset) -> None:
+def _make(config: Config, out: Path, dataset: Dataset, model: nn.Module) -> None:
     if (out / "config.toml").exists():
         raise RunError(f"{out}: holds a run already; go on with --resume {out}, or choose another --out")
     tell(config)
     write(out / "config.toml", config.to_toml().encode())
     if dataset.schema is not None:
-        write(out / "schema.json", dataset.schema.to_json().encode())
+        write(out / SCHEMA, dataset.schema.to_json().encode())
+    named = not any(map(is_remembered, (config.model.env, config.model.action, config.model.act)))
+    if isinstance(model.model if isinstance(model, Encoded) else model, CoGNN) and named:
+        write(out / CONFIG, config_json(model_options(model) | {"eval_actions": config.train.actions}))
 
 
 def train(
