@@ -326,7 +326,8 @@ class CoGNN(nn.Module):
     def inference(self, loader: Iterable[Any], device: torch.device | str | None = None) -> Tensor:
         """Outputs ``(N, out_channels)`` of all nodes, layer by layer, as PyG's ``BasicGNN.inference`` computes them.
 
-        They are those of ``model(x, edge_index)`` in evaluation mode, with the memory of one mini-batch.
+        They are those of ``model(x, edge_index)`` in evaluation mode.  Activations are those of one mini-batch at a
+        time; the states of all nodes are kept on the CPU.
 
         Args:
             loader: A ``NeighborLoader`` of all nodes in order with ``num_neighbors=[-1]``, one hop, for any depth.

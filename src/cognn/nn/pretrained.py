@@ -11,7 +11,7 @@ from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -19,13 +19,14 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from cognn.config.options import ModelConfig
-from cognn.config.toml import load as load_config
 from cognn.core.seeding import seeded
 from cognn.errors import RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json
 from cognn.nn.constructor import Unnamed
+
+if TYPE_CHECKING:
+    from cognn.config.options import Config, ModelConfig
 
 CONFIG, WEIGHTS, SCHEMA = "config.json", "model.safetensors", "schema.json"
 BASES = {"sumgnn": "sum", "meangnn": "mean"}
@@ -47,7 +48,7 @@ def config_json(options: dict[str, Any]) -> bytes:
     return (json.dumps(options, indent=2) + "\n").encode()
 
 
-def config_options(config: ModelConfig) -> dict[str, Any]:
+def config_options(config: "ModelConfig") -> dict[str, Any]:
     """The options of :class:`~cognn.CoGNN` in the config of a run, without the sizes of the data and the pool."""
     names = {f.name for f in fields(config)} - {"model", "pool", "heads", "alpha", "theta"}
     options = {name: getattr(config, name) for name in names}
@@ -118,7 +119,7 @@ def _folder(path: str | Path) -> Path:
 
 def _best(folder: Path, split: int | None) -> Path:
     """The weights of a split of a run, by default of that with the best validation score."""
-    config = load_config(folder / "config.toml").model
+    config = _run_config(folder).model
     if config.model not in ("cognn", *BASES):
         raise RunError(f"{folder}: holds a {config.model}, not a Co-GNN; open it with cognn.open_run")
     if not (folder / "result.json").exists():
@@ -130,6 +131,12 @@ def _best(folder: Path, split: int | None) -> Path:
         raise RunError(f"split: this run trained {', '.join(map(str, scores))}, got {split}")
     chosen = max(scores, key=lambda number: scores[number]) if split is None else split
     return folder / f"split-{chosen}" / "best.safetensors"
+
+
+def _run_config(folder: Path) -> "Config":
+    from cognn.config.toml import load  # 9 ms of `import cognn`, for runs only
+
+    return load(folder / "config.toml")
 
 
 def _weights(path: Path) -> dict[str, Tensor]:
@@ -153,7 +160,7 @@ def _earlier(folder: Path, weights: dict[str, Tensor], schema: dict[str, Any] | 
         raise RunError(
             f"{folder}: has neither {CONFIG} nor {SCHEMA}; use cognn.open_run(...).model().save_pretrained(...)"
         )
-    config = load_config(folder / "config.toml")
+    config = _run_config(folder)
     try:
         sizes = {"in_channels": weights["encoder.weight"].size(1), "out_channels": schema["task"]["num_outputs"]}
         sizes |= {name: schema[name] for name in ("edge_dim", "edge_categories")}
