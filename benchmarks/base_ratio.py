@@ -20,7 +20,7 @@ from cognn import CoGNN
 def step(env: str, action: str | None, edge_index: Tensor, num_nodes: int) -> Callable[[], object]:
     torch.manual_seed(0)
     x, y, _ = node_task(num_nodes, 10)
-    model = CoGNN(10, 64, 2, num_layers=10, env=env, action=action, action_layers=1)
+    model = CoGNN(10, 64, out_channels=2, num_layers=10, env=env, action=action, action_layers=1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def run() -> None:

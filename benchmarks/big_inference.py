@@ -36,7 +36,7 @@ torch.manual_seed(0)
 store = open_store(folder / "store")
 width = store.arrays["x"].shape[1]
 options = {key: o[key] for key in ("env", "action", "action_layers")}
-model = CoGNN(width, o["width"], 2, o["layers"], **options).eval()
+model = CoGNN(width, o["width"], out_channels=2, num_layers=o["layers"], **options).eval()
 """
 BLOCKS = """
 out = np.lib.format.open_memmap(folder / "out.npy", "w+", np.float32, (store.num_nodes, 2))

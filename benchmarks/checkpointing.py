@@ -34,7 +34,8 @@ def contender(label: str, kind: str, layers: int = LAYERS) -> Callable[[], objec
     torch.manual_seed(0)
     x, y, masks = node_task(nodes, 10)
     graph = Graph(edge_index, nodes)
-    model = CoGNN(10, WIDTH, 2, layers, checkpoint=kind == "checkpoint")
+    sizes = {"out_channels": 2, "num_layers": layers, "action_layers": 2}
+    model = CoGNN(10, WIDTH, **sizes, checkpoint=kind == "checkpoint")
 
     def train() -> None:
         model.zero_grad()
@@ -43,7 +44,7 @@ def contender(label: str, kind: str, layers: int = LAYERS) -> Callable[[], objec
     def evaluate() -> None:
         model.eval()
         with torch.no_grad():
-            model(x, graph)
+            model(x, graph, actions="sample")
 
     return evaluate if kind == "evaluation" else train
 

@@ -53,7 +53,7 @@ def share(model: CoGNN, x: Tensor, edge_index: Tensor, fresh: bool, rounds: int 
             for name in CHECKS:
                 stack.enter_context(patch.object(checks, name, watch.wrap(getattr(checks, name))))
             start = time.perf_counter()
-            model(given, edge_index)
+            model(given, edge_index, actions="sample")
             passed.append(time.perf_counter() - start)
             checked.append(watch.seconds)
     return min(checked) / min(passed)
@@ -65,7 +65,7 @@ def main() -> None:
     few = torch.randn(10_000, 7), grid()[0]
     many = torch.randn(2708, 1433), torch.randint(2708, (2, 10_556))
     for label, (x, edge_index) in (("grid, 7 features", few), ("2708 nodes, 1433 features", many)):
-        model = CoGNN(x.size(1), 64, 2, num_layers=10).eval()
+        model = CoGNN(x.size(1), 64, out_channels=2, num_layers=10, action_layers=2).eval()
         show(f"{label}, same x", 100 * share(model, x, edge_index, fresh=False), " %", most=2)
         show(f"{label}, fresh x", 100 * share(model, x, edge_index, fresh=True), " %", most=2)
 

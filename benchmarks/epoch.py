@@ -60,7 +60,15 @@ def contender(name: str, edge_index: Tensor, num_nodes: int, in_channels: int) -
         model: nn.Module = baseline.Baseline(in_channels, 64, 2, num_layers=10)
         run = baseline.epoch
     else:
-        model = CoGNN(in_channels, 64, 2, num_layers=10, env="mean", action="sum", action_space=name)
+        options = {
+            "out_channels": 2,
+            "num_layers": 10,
+            "action_layers": 2,
+            "env": "mean",
+            "action": "sum",
+            "action_space": name,
+        }
+        model = CoGNN(in_channels, 64, **options, eval_actions="sample")
         run = epoch
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, fused=name != "baseline")
     return lambda: run(model, optimizer, x, edge_index, y, masks)

@@ -71,7 +71,7 @@ def measure(point: Point) -> dict[str, float]:
     prepared = time.perf_counter()
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - resident
     x, y = torch.randn(point.nodes, point.width), torch.randint(2, (point.nodes,))
-    model = CoGNN(point.width, point.width, 2, point.layers)
+    model = CoGNN(point.width, point.width, out_channels=2, num_layers=point.layers, action_layers=2)
     best = float("inf")
     for _ in range(2 if point.edges >= 10**8 else 4):
         began = time.perf_counter()

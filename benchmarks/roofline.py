@@ -118,7 +118,8 @@ def passes(edge_index: Tensor, nodes: int, width: int, compiled: bool) -> dict[s
     torch.manual_seed(0)
     x, y, masks = node_task(nodes, IN)
     graph = Graph(edge_index, nodes)
-    model = CoGNN(IN, width, CLASSES, LAYERS, action_channels=ACTION, action_layers=2, compile=compiled)
+    sizes = {"out_channels": CLASSES, "num_layers": LAYERS, "action_channels": ACTION, "action_layers": 2}
+    model = CoGNN(IN, width, **sizes, compile=compiled)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, fused=True)
 
     def forward() -> Tensor:
@@ -134,7 +135,7 @@ def passes(edge_index: Tensor, nodes: int, width: int, compiled: bool) -> dict[s
         optimizer.step()
         model.eval()
         with torch.no_grad():
-            model(x, graph)
+            model(x, graph, actions="sample")
 
     return {"forward": forward, "both": both, "epoch": epoch}
 

@@ -32,7 +32,7 @@ def seconds(num_edges: int) -> float:
     torch.manual_seed(0)
     graph = ring(num_edges)
     x = torch.randn(graph.num_nodes, 16)
-    model = CoGNN(16, 64, 2, num_layers=2)
+    model = CoGNN(16, 64, out_channels=2, num_layers=2, action_layers=2)
 
     def run() -> None:
         model.zero_grad()

@@ -22,7 +22,7 @@ from cognn import Graph
 from cognn.config.options import Config
 from cognn.data.dataset import Dataset, Split, Task
 from cognn.data.synthetic.minesweeper_board import minesweeper_board
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config
 from cognn.train import metrics
 from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint

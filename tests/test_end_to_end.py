@@ -247,7 +247,7 @@ def test_from_pyg(level: str, kind: str) -> None:
     assert (fitted.dataset.task.level, fitted.dataset.task.kind) == (level, kind)
     assert [split["split"] for split in fitted.result["splits"]] == [0, 1]
     found = fitted.predict(samples=3)
-    assert found.value.shape == (count, {"binary": 1, "multiclass": 3, "multilabel": 3, "regression": 1}[kind])
+    assert found.value.shape == (count, {"binary": 2, "multiclass": 3, "multilabel": 3, "regression": 1}[kind])
     assert found.spread is not None
     assert found.spread.shape == found.value.shape
     assert torch.equal(cognn.open_run("run", data).predict().value, found.value)

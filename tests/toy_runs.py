@@ -12,7 +12,7 @@ from cognn.config.options import Config
 from cognn.data.dataset import Dataset, Split, Task
 from cognn.files.tensors import load_tensors
 from cognn.run import train as run
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config
 
 KINDS = {
     "binary": ("roc_auc", 1),

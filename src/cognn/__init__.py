@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cognn.core.graph import Graph
+    from cognn.nn.action_network import ActionNetwork
     from cognn.nn.actions import Action, broadcasts, listens
     from cognn.nn.hearing import Gates
-    from cognn.nn.model import ActionNetwork, CoGNN, Samples
+    from cognn.nn.model import CoGNN, Samples
     from cognn.nn.trace import Trace
     from cognn.run.fit import Fitted, fit, open_run
 
@@ -31,17 +32,22 @@ _HOMES = {
     "cognn.nn.actions": ("Action", "broadcasts", "listens"),
     "cognn.nn.hearing": ("Gates",),
     "cognn.core.graph": ("Graph",),
-    "cognn.nn.model": ("ActionNetwork", "CoGNN", "Samples"),
+    "cognn.nn.action_network": ("ActionNetwork",),
+    "cognn.nn.model": ("CoGNN", "Samples"),
     "cognn.nn.trace": ("Trace",),
     "cognn.run.fit": ("Fitted", "fit", "open_run"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    # Names are found when they are first used, so that `cognn --help` does not wait for torch.
+    # A name is imported when it is first used, so that `cognn --help` does not wait for torch.
     for home, names in _HOMES.items():
         if name in names:
             value = getattr(import_module(home), name)
             globals()[name] = value
             return value
     raise AttributeError(f"module 'cognn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -69,7 +69,7 @@ def fit(name: str, splits: dict[str, Split], epochs: int, seed: int, progress: P
     """Full-batch training; keeps the weights with the best validation error."""
     torch.manual_seed(seed)
     options: dict[str, Any] = {"norm": None, "residual": None, "dropout": 0.0, "act": "relu", **MODELS[name]}
-    model = CoGNN(NUM_FEATURES, 32, NUM_FEATURES, **options)
+    model = CoGNN(NUM_FEATURES, 32, out_channels=NUM_FEATURES, **options)
     actions = None if model.action_network is None else "argmax"
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)

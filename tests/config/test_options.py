@@ -148,7 +148,7 @@ def test_the_config_does_not_need_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_defaults_are_those_of_the_model_but_for_one_that_the_docs_name() -> None:
+def test_the_defaults_are_those_of_the_model() -> None:
     from inspect import signature
 
     from cognn import CoGNN
@@ -157,4 +157,4 @@ def test_the_defaults_are_those_of_the_model_but_for_one_that_the_docs_name() ->
     shared = {name for name in ours.keys() & its.keys() if its[name].default is not its[name].empty}
     assert len(shared) > 12
     # `fit` pools only where the items are graphs, so that its default can be a mean.
-    assert {name for name in shared if ours[name] != its[name].default} == {"action_layers", "pool"}
+    assert {name for name in shared if ours[name] != its[name].default} == {"pool"}

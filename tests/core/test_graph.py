@@ -118,7 +118,7 @@ def test_moves_between_devices() -> None:
 def test_a_graph_first_seen_while_scoring_serves_training_and_copies() -> None:
     from cognn import CoGNN
 
-    case, net = random_case(1, dtype=torch.float32), CoGNN(5, 4, 2, 2)
+    case, net = random_case(1, dtype=torch.float32), CoGNN(5, 4, out_channels=2, num_layers=2)
     with torch.inference_mode():
         net(case.x, case.edge_index)
     net(case.x, case.edge_index).sum().backward()
@@ -198,7 +198,7 @@ def test_a_subgraph_is_the_graph_of_the_edges_that_stay(case: Case, data: st.Dat
 def test_a_graph_does_not_hang_on_the_default_type() -> None:
     torch.manual_seed(0)
     x, edge_index = torch.randn(500, 4), torch.randint(500, (2, 12_000))
-    model = CoGNN(4, 8, 2, 2).eval()
+    model = CoGNN(4, 8, out_channels=2, num_layers=2).eval()
     expected = model(x, edge_index.clone(), actions="argmax")
     torch.set_default_dtype(torch.float64)
     try:

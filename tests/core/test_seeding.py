@@ -46,7 +46,7 @@ def test_every_generator_gets_its_own_state_back(monkeypatch: pytest.MonkeyPatch
 def test_a_layer_of_pyg_seeds_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: pytest.fail(f"seeded with {seed}"))
     before = torch.get_rng_state()
-    model = CoGNN(3, 4, 2, 1, env=lambda i, o: GATv2Conv(i, o, dropout=0.5), action="sum")
+    model = CoGNN(3, 4, out_channels=2, num_layers=1, env=lambda i, o: GATv2Conv(i, o, dropout=0.5), action="sum")
     assert not torch.equal(torch.get_rng_state(), before)  # its weights are drawn
     assert model.layers[0].estimator == "kept"
 
@@ -55,9 +55,10 @@ def test_defaults_of_the_moment_do_not_stay() -> None:
     """Whatever type and device are the default while the library is imported, and that is at its first use."""
     script = (
         "import torch, cognn\ntorch.set_default_dtype(torch.float64)\n"
-        "with torch.device('meta'):\n    cognn.CoGNN(3, 8, 2, 2)\n"
+        "with torch.device('meta'):\n    cognn.CoGNN(3, 8, out_channels=2, num_layers=2)\n"
         "torch.set_default_dtype(torch.float32)\ntorch.manual_seed(0)\n"
-        "model = cognn.CoGNN(3, 8, 2, 2)\nx, edge_index = torch.randn(500, 3), torch.randint(500, (2, 20_000))\n"
+        "model = cognn.CoGNN(3, 8, out_channels=2, num_layers=2)\n"
+        "x, edge_index = torch.randn(500, 3), torch.randint(500, (2, 20_000))\n"
         "model(x, edge_index).sum().backward()\nassert model.eval()(x, edge_index).isfinite().all()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -25,7 +25,12 @@ ROOM = 6_000
 
 def make_model(seed: int = 0, **options) -> CoGNN:
     torch.manual_seed(seed)
-    model = CoGNN(4, 8, 3, 3, **{"action_channels": 5, "action_layers": 2, "residual": "linear"} | options)
+    model = CoGNN(
+        4,
+        8,
+        **{"out_channels": 3, "num_layers": 3, "action_channels": 5, "action_layers": 2, "residual": "linear"}
+        | options,
+    )
     with torch.no_grad():  # statistics and biases that are not those of a new model
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
@@ -275,8 +280,12 @@ def test_what_cannot_be_run_in_blocks(graphs, tmp_path) -> None:
         attempt(make_model().train())
     with pytest.raises(RunError, match="for cognn models of node tasks"):
         attempt(torch.nn.Linear(4, 3))
+    with pytest.raises(RunError, match="jk: layer-wise inference keeps the states of one layer at a time"):
+        attempt(make_model(jk="cat"))
+    with pytest.raises(RunError, match="in_channels: is -1 until the model has seen data"):
+        attempt(CoGNN(-1, 8, out_channels=3, num_layers=2).eval())
     with pytest.raises(DataError, match="has 4 features, the model takes 5"):
-        attempt(CoGNN(5, 8, 3, 2).eval())
+        attempt(CoGNN(5, 8, out_channels=3, num_layers=2).eval())
     with pytest.raises(DataError, match="has 2 edge features, the model takes none"):
         attempt(make_model(), "amounts")
     with pytest.raises(ConfigError, match=r"memory: 0.25 GB are too little"):

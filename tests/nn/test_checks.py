@@ -14,7 +14,7 @@ EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
 
 
 def net(**options) -> CoGNN:
-    return CoGNN(3, 4, 2, 2, **options)
+    return CoGNN(3, 4, **{"out_channels": 2, "num_layers": 2} | options)
 
 
 def with_value(value: float) -> torch.Tensor:
@@ -53,10 +53,10 @@ BAD_CALLS = {
         ValueError,
         "edge_attr: this model takes none; build it with",
     ),
-    "unasked batch": (
-        (X, EDGES, None, torch.zeros(4).long()),
-        ValueError,
-        "pool: missing for a batch; build the model",
+    "batch in the place of edge features": (
+        (X, EDGES, torch.zeros(4).long()),
+        TypeError,
+        "edge_attr: this model takes none, and this looks like a batch; pass it as batch=",
     ),
     "mode": ((X, EDGES, None, None, "greedy"), ValueError, "actions: expected 'sample', 'argmax', 'expected' or codes"),
     "action type": (
@@ -106,7 +106,7 @@ BAD_SIZES = {
 @pytest.mark.parametrize("name", BAD_SIZES)
 def test_sizes_below_one(name: str) -> None:
     with pytest.raises(ValueError, match=f"^{name}: expected 1 or more, got"):
-        CoGNN(*BAD_SIZES[name])
+        CoGNN(*BAD_SIZES[name][:2], out_channels=BAD_SIZES[name][2], num_layers=BAD_SIZES[name][3])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,11 @@ def test_sizes_below_one(name: str) -> None:
         ({"mean_over": "all", "env": "sum"}, ValueError, "mean_over: 'all' is for env='mean', but env is 'sum'"),
         ({"norm": "group"}, ValueError, "norm: expected one of 'layer', 'batch', None, got 'group'"),
         ({"residual": "yes"}, ValueError, "residual: expected one of 'identity', 'linear', None, got 'yes'"),
-        ({"act": "mish"}, ValueError, "act: expected one of 'gelu', 'relu'"),
+        ({"act": "mush"}, ValueError, "act: expected one of 'gelu', 'relu'"),
+        ({"act": "glu"}, ValueError, "act: expected one of 'gelu', 'relu'"),
+        ({"act": 3}, TypeError, "act: expected a name, a torch.nn.Module or a function, got 3"),
+        ({"norm": "graph_norm"}, ValueError, "norm: expected one of 'layer', 'batch', None, got 'graph_norm'"),
+        ({"jk": "sum"}, ValueError, "jk: expected one of None, 'last', 'cat', 'max', 'lstm', got 'sum'"),
         ({"pool": "median"}, ValueError, "pool: expected one of 'mean', 'sum', 'max', None, got 'median'"),
         ({"dropout": 1.0}, ValueError, "dropout: expected 0 <= dropout < 1, got 1.0"),
         ({"dropout": -0.1}, ValueError, "dropout: expected 0 <= dropout < 1, got -0.1"),
@@ -171,8 +175,6 @@ def test_bad_edge_features(options, attr, kind: type[Exception], message: str) -
 
 def test_bad_batches_and_samples() -> None:
     pooled = net(pool="mean")
-    with pytest.raises(ValueError, match=r"^batch: missing for pool=.mean.; for one graph pass zeros"):
-        pooled(X, EDGES)
     with pytest.raises(ValueError, match=re.escape("batch: expected shape (N=4,), got (3,)")):
         pooled(X, EDGES, batch=torch.zeros(3, dtype=torch.long))
     with pytest.raises(TypeError, match="batch: expected a LongTensor"):
@@ -267,10 +269,10 @@ def test_models_and_baselines_check_alike(make) -> None:
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
-    assert CoGNN(np.int64(3), np.int32(4), 2, 2)(X, EDGES).shape == (4, 2)
+    assert CoGNN(np.int64(3), np.int32(4), out_channels=2, num_layers=2)(X, EDGES).shape == (4, 2)
     for wrong in (3.0, True, "3"):
         with pytest.raises(TypeError, match="in_channels: expected a whole number"):
-            CoGNN(wrong, 4, 2, 2)
+            CoGNN(wrong, 4, out_channels=2, num_layers=2)
 
 
 def test_draws_need_someone_who_acts() -> None:

@@ -31,7 +31,7 @@ def test_a_compiled_layer_has_no_graph_break_and_the_same_values_and_gradients(n
 def test_a_compiled_model_draws_the_same_actions_and_dropout(space: str) -> None:
     case = random_case(1, dtype=torch.float32)
     torch.manual_seed(0)
-    net = CoGNN(5, 8, 3, num_layers=2, action_space=space).train()
+    net = CoGNN(5, 8, out_channels=3, num_layers=2, action_layers=2, action_space=space).train()
     compiled, graph, results = torch.compile(net, backend="aot_eager", fullgraph=True), Graph(case.edge_index, 9), []
     for run in (net, compiled):
         torch.manual_seed(1)
@@ -43,7 +43,7 @@ def test_a_compiled_model_draws_the_same_actions_and_dropout(space: str) -> None
 
 def test_a_compiled_model_takes_a_plain_edge_index_too() -> None:
     case = random_case(2, dtype=torch.float32)
-    net = CoGNN(5, 8, 3, num_layers=2).eval()
+    net = CoGNN(5, 8, out_channels=3, num_layers=2, action_layers=2).eval()
     compiled = torch.compile(net, backend="aot_eager")
     out = compiled(case.x, case.edge_index, actions="argmax")
     torch.testing.assert_close(out, net(case.x, case.edge_index, actions="argmax"))

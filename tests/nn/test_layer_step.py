@@ -24,7 +24,8 @@ def _board(nodes: int, seed: int = 0) -> tuple[torch.Tensor, Graph]:
 
 def _twins(num_layers: int = 3, width: int = 16, **options: object) -> tuple[CoGNN, CoGNN]:
     torch.manual_seed(0)
-    plain = CoGNN(5, width, 3, num_layers, dropout=0.3, **options).train()
+    usual = {"out_channels": 3, "num_layers": num_layers, "action_layers": 2, "dropout": 0.3}
+    plain = CoGNN(5, width, **usual | options).train()
     return plain, copy.deepcopy(plain)
 
 
@@ -143,6 +144,6 @@ def test_without_a_compiler_it_is_computed_as_ever(missing: str, monkeypatch: py
 def test_layers_of_pyg_and_draws_of_ones_own_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", lambda *_, **__: pytest.fail("compiled"))
     case = random_case(0, dtype=torch.float32)
-    wrapped = CoGNN(5, 8, 3, num_layers=2, env=lambda i, o: GraphConv(i, o), compile=True)
+    wrapped = CoGNN(5, 8, out_channels=3, num_layers=2, env=lambda i, o: GraphConv(i, o), compile=True)
     wrapped(case.x, Graph(case.edge_index, 9))
-    CoGNN(5, 8, 3, num_layers=2, compile=True)(case.x, case.edge_index, generator=torch.Generator())
+    CoGNN(5, 8, out_channels=3, num_layers=2, compile=True)(case.x, case.edge_index, generator=torch.Generator())

@@ -29,7 +29,9 @@ WRAPPED = {
 
 def build(dtype=torch.float64, **options) -> CoGNN:
     torch.manual_seed(0)
-    net = CoGNN(5, 8, 3, **{"num_layers": 3, **options}).to(dtype)
+    net = CoGNN(5, 8, out_channels=3, **{"num_layers": 3, "action_layers": 2, "eval_actions": "sample", **options}).to(
+        dtype
+    )
     return net.eval()
 
 
@@ -295,13 +297,13 @@ def test_trace_is_a_trace() -> None:
 
 def test_input_dropout_drops_features_in_training_only() -> None:
     torch.manual_seed(0)
-    model = CoGNN(40, 8, 2, 1, action=None, dropout=0.0, input_dropout=0.5)
+    model = CoGNN(40, 8, out_channels=2, num_layers=1, action=None, dropout=0.0, input_dropout=0.5)
     x, edge_index = torch.ones(30, 40), torch.zeros(2, 0, dtype=torch.long)
     assert not torch.allclose(model(x, edge_index)[0], model(x, edge_index)[1])
     model.eval()
     torch.testing.assert_close(model(x, edge_index)[0], model(x, edge_index)[1])
     with pytest.raises(ValueError, match="input_dropout: expected 0 <= input_dropout < 1, got 1"):
-        CoGNN(40, 8, 2, 1, input_dropout=1)
+        CoGNN(40, 8, out_channels=2, num_layers=1, input_dropout=1)
 
 
 def test_the_action_network_works_alone() -> None:
@@ -313,11 +315,11 @@ def test_the_action_network_works_alone() -> None:
         with pytest.raises(ValueError, match=f"{message}: expected 1 or more, got 0"):
             ActionNetwork(*options)
     with pytest.raises(ValueError, match="action_layers: expected 1 or more, got 0"):
-        CoGNN(5, 8, 3, 2, action_layers=0)
+        CoGNN(5, 8, out_channels=3, num_layers=2, action_layers=0)
     with pytest.raises(ValueError, match="dropout: expected 0 <= dropout < 1, got 1"):
         ActionNetwork(5, dropout=1)
     with pytest.raises(ValueError, match="action_space: expected one of 'joint', 'factored', got 'bogus'"):
-        CoGNN(5, 8, 3, 2, action=None, action_space="bogus")  # type: ignore[arg-type]
+        CoGNN(5, 8, out_channels=3, num_layers=2, action=None, action_space="bogus")  # type: ignore[arg-type]
     attr = torch.rand(case.edge_index.size(1), 3, dtype=torch.double)
     with pytest.raises(ValueError, match="edge_attr: this model takes none"):
         network(case.x, case.edge_index, attr)
@@ -328,9 +330,9 @@ def test_the_action_network_works_alone() -> None:
 
 
 def test_a_layer_of_our_own_from_a_callable_is_compiled_like_any_other() -> None:
-    assert not CoGNN(5, 8, 3, 2, env=lambda i, o: GATLayer(i, o, heads=2)).wraps
-    assert CoGNN(5, 8, 3, 2, env=lambda i, o: GraphConv(i, o)).wraps
-    assert CoGNN(5, 8, 3, 2, action=lambda i, o: GraphConv(i, o)).wraps
+    assert not CoGNN(5, 8, out_channels=3, num_layers=2, env=lambda i, o: GATLayer(i, o, heads=2)).wraps
+    assert CoGNN(5, 8, out_channels=3, num_layers=2, env=lambda i, o: GraphConv(i, o)).wraps
+    assert CoGNN(5, 8, out_channels=3, num_layers=2, action=lambda i, o: GraphConv(i, o)).wraps
 
 
 @pytest.mark.parametrize("norm_first", [True, False])

@@ -106,7 +106,7 @@ def test_sampling_in_evaluation_follows_the_probabilities() -> None:
 def test_a_bias_toward_standard_moves_the_probabilities_and_adds_no_parameter(space: str) -> None:
     torch.manual_seed(0)
     x, edge_index = torch.randn(20, 3), torch.randint(0, 20, (2, 60))
-    plain, biased = (CoGNN(3, 8, 2, 2, action_space=space, standard_bias=b) for b in (0.0, 2.0))
+    plain, biased = (CoGNN(3, 8, out_channels=2, num_layers=2, action_space=space, standard_bias=b) for b in (0.0, 2.0))
     biased.load_state_dict(plain.state_dict())
     before, after = (
         m.eval()(x, edge_index, return_trace=True, actions=0 * torch.ones(2, 20).long())[1].probs
@@ -117,4 +117,4 @@ def test_a_bias_toward_standard_moves_the_probabilities_and_adds_no_parameter(sp
         odds.log(), torch.full_like(odds, 2.0 if space == "joint" else 4.0), rtol=1e-4, atol=1e-4
     )
     with pytest.raises(ValueError, match="standard_bias: expected a finite number, got nan"):
-        CoGNN(3, 8, 2, 2, standard_bias=float("nan"))
+        CoGNN(3, 8, out_channels=2, num_layers=2, standard_bias=float("nan"))

@@ -98,7 +98,7 @@ def test_to_parquet_has_a_row_per_layer_and_node(tmp_path) -> None:
 def test_expected_kept_is_the_mean_over_edges_of_the_probabilities_and_keeps_its_gradient_in_training() -> None:
     torch.manual_seed(0)
     edge_index = torch.randint(0, 12, (2, 40))
-    model = CoGNN(3, 8, 2, 2)
+    model = CoGNN(3, 8, out_channels=2, num_layers=2)
     _, trace = model(torch.randn(12, 3), edge_index, return_trace=True)
     sender, receiver = edge_index
     listen = trace.probs[..., Action.STANDARD] + trace.probs[..., Action.LISTEN]

@@ -21,7 +21,7 @@ from cognn.files.tensors import load_tensors
 from cognn.parallel.cluster import detect_launcher, is_rank_zero
 from cognn.parallel.devices import make_fabric, on_rank_zero
 from cognn.run import train as run
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config
 from tests.train.test_samplers import islands
 
 PLAIN = {"action": "none", "dropout": 0.0, "num_layers": 2, "hidden_channels": 8, "accelerator": "cpu", "splits": "0"}

@@ -12,7 +12,7 @@ from cognn.errors import ConfigError, RunError
 from cognn.files.tensors import load_tensors
 from cognn.parallel import devices
 from cognn.run import train as run
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config
 from cognn.train import metrics
 from cognn.train.batcher import Batcher
 from cognn.train.build import build_model

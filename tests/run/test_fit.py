@@ -1,16 +1,19 @@
 """``cognn.fit`` does all that ``cognn train`` does, with data from memory too."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 from torch_geometric.data import Batch, Data, HeteroData, InMemoryDataset
+from torch_geometric.nn import GATv2Conv
 
 import cognn
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.run.evaluate import evaluate
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config, python_words
 from tests.toy_runs import make_dataset
 
 SMALL = {"hidden_channels": 4, "num_layers": 2, "epochs": 2}
@@ -78,7 +81,7 @@ def test_datasets_of_pyg_and_of_ours() -> None:
         ({"jobs": 0}, "jobs: expected 1 or more, got 0"),
         ({"epochs": "5"}, "fit: train.epochs: expected int, got '5'"),
         ({"norm": "loud"}, "model.norm: expected one of layer"),
-        ({"env": torch.nn.Linear}, "model.env: expected str"),
+        ({"env": torch.nn.Linear}, "env: the callable must return a PyG MessagePassing layer, got Linear"),
         ({"hidden": 5}, "hidden: unknown option; did you mean hidden_channels"),
         ({"resume": "run", "epochs": 5}, "epochs: a run goes on with its own"),
         ({"resume": "run", "out": "other"}, "out: a run goes on with its own"),
@@ -236,7 +239,7 @@ def test_the_spread_is_the_standard_deviation_over_draws() -> None:
     torch.manual_seed(fitted.seed(0))
     with torch.no_grad():  # as `predict` does it: the seed, the model, the draws
         model = fitted.model(0)
-        draws = torch.stack([model(data.x, data.graphs[0]).softmax(-1) for _ in range(5)])
+        draws = torch.stack([model(data.x, data.graphs[0], actions="sample").softmax(-1) for _ in range(5)])
     assert found.max() > 0
     torch.testing.assert_close(found, draws.std(0))
 
@@ -245,3 +248,168 @@ def test_the_spread_is_the_standard_deviation_over_draws() -> None:
 def test_the_best_split_is_that_of_the_best_validation_score(metric: str, best: int, tmp_path) -> None:
     splits = [{"split": i, "val": val, "seed": i} for i, val in enumerate((0.2, 0.9, 0.5))]
     assert cognn.Fitted(tmp_path, None, {"metric": metric, "splits": splits}).best_split == best
+
+
+def test_predictions_for_pyg_data_are_those_of_the_training_data() -> None:
+    data = ring(30)
+    fitted = cognn.fit(data, **SMALL)
+    found = fitted.predict(data)
+    assert torch.equal(found.value, fitted.predict().value)
+    assert torch.equal(fitted.predict(Batch.from_data_list([data])).value, found.value)
+    new = ring(12)
+    del new.y
+    assert fitted.predict(new, samples=2, actions=True).value.shape == (12, 3)
+    both = fitted.predict([data, data]).value
+    torch.testing.assert_close(both, torch.cat([found.value, found.value]))
+    new.x = torch.ones(12, 5)
+    with pytest.raises(DataError, match="data: 'x' has 5 features, the model learned from 3"):
+        fitted.predict(new)
+
+
+def test_predictions_for_graphs_of_pyg() -> None:
+    graphs = [
+        Data(x=torch.randn(4, 3), edge_index=torch.randint(4, (2, 6)), y=torch.tensor([i % 2])) for i in range(20)
+    ]
+    fitted = cognn.fit(graphs, **SMALL)
+    assert fitted.predict(graphs[0]).value.shape == (1, 2)
+    torch.testing.assert_close(fitted.predict(graphs).value, fitted.predict().value)
+    torch.testing.assert_close(fitted.predict(graphs[3:5]).value, fitted.predict().value[3:5])
+
+
+def test_a_run_on_a_dataset_without_files_predicts_pyg_data_too() -> None:
+    own = make_dataset("node", "multiclass")
+    fitted = cognn.fit(own, splits=0, **SMALL)
+    same = Data(x=own.x, edge_index=own.graphs[0].edge_index, y=own.y)
+    torch.testing.assert_close(fitted.predict(same).value, fitted.predict().value)
+    known = own.labelled(torch.arange(own.num_items))
+    right = (fitted.predict().value.argmax(-1) == own.y)[known].double().mean()
+    assert fitted.score(same) == pytest.approx(float(right))
+
+
+def test_a_run_on_tables_predicts_tables(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,a,y\n" + "".join(f"{i},{i * 0.5},{'pq'[i % 2]}\n" for i in range(20)))
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 1) % 20}\n" for i in range(20)))
+    files = {"edges": tmp_path / "edges.csv"}
+    fitted = cognn.fit(tmp_path / "nodes.csv", **files, target="y", directed=True, **SMALL)
+    found = fitted.predict(tmp_path / "nodes.csv", **files)
+    assert torch.equal(found.value, fitted.predict().value)
+    with pytest.raises(DataError, match="data: the model was trained on tables"):
+        fitted.predict(ring(5))
+    with pytest.raises(DataError, match="no item has a target"):
+        fitted.score(fitted._read(tmp_path / "nodes.csv", **files))
+
+
+def test_scores_of_new_data() -> None:
+    data = ring(30)
+    fitted = cognn.fit(data, **SMALL)
+    assert fitted.score() == pytest.approx(fitted.result["test"]["mean"])
+    right = fitted.predict().value.argmax(-1) == data.y
+    assert fitted.score(data) == pytest.approx(float(right.double().mean()))
+    data.y[:10] = -1  # unlabelled
+    assert fitted.score(data) == pytest.approx(float(right[10:].double().mean()))
+    for wrong, message in ((7, "'y' holds class 7, unknown to the model"), (-1, "no item has a target")):
+        data.y[:] = wrong
+        with pytest.raises(DataError, match=message):
+            fitted.score(data)
+    values = ring(30)
+    values.y = torch.randn(30, 2)
+    fitted = cognn.fit(values, task="regression", **SMALL)
+    error = (fitted.predict(values).value - values.y).abs().mean()
+    assert fitted.score(values) == pytest.approx(float(error), abs=1e-6)
+    values.y = values.y[:, :1]
+    with pytest.raises(DataError, match="'y' has 1 columns, the model predicts 2"):
+        fitted.score(values)
+
+
+def test_class_codes_of_new_data_are_those_that_the_model_learned() -> None:
+    data = ring(30)
+    data.y = data.y * 2 + 1  # classes 1, 3, 5
+    fitted = cognn.fit(data, **SMALL)
+    score = float((fitted.predict().value.argmax(-1) * 2 + 1 == data.y).double().mean())
+    assert fitted.score(data) == pytest.approx(score)
+    some = ring(30)
+    some.y = torch.full((30,), 5)  # of the three classes only one is there
+    assert fitted.score(some) == pytest.approx(float((fitted.predict().value.argmax(-1) == 2).double().mean()))
+
+
+def test_two_classes_have_two_columns(tmp_path: Path) -> None:
+    fitted = cognn.fit(ring(20, 2), out=tmp_path / "run", **SMALL)
+    assert fitted.dataset.task.kind == "binary"
+    found = fitted.predict(samples=3)
+    assert found.value.shape == found.spread.shape == (20, 2)
+    torch.testing.assert_close(found.value.sum(1), torch.ones(20))
+    again = cognn.open_run(tmp_path / "run", ring(20, 2))
+    assert torch.equal(again.predict().value, found.value)
+    model = fitted.model()
+    with torch.no_grad():
+        torch.testing.assert_close(model(fitted.dataset.x, fitted.dataset.graphs[0]).sigmoid(), found.value[:, 1:])
+
+
+@pytest.mark.parametrize("env", [GATv2Conv, "GATv2Conv", lambda i, o: GATv2Conv(i, o, heads=2, concat=False)])
+def test_layers_of_pyg(env, tmp_path: Path) -> None:
+    data, state = ring(20), torch.get_rng_state()
+    fitted = cognn.fit(data, out=tmp_path / "run", env=env, act=torch.nn.Mish(), **SMALL)
+    torch.set_rng_state(state)
+    assert isinstance(fitted.model().layers[0].conv, GATv2Conv)
+    assert isinstance(fitted.model().act, torch.nn.Mish)
+    assert fitted.predict(data).value.shape == (20, 3)
+    code = f"import cognn; print(cognn.open_run({str(tmp_path / 'run')!r}).config.model.env)"
+    code += "\nfrom cognn.train.build import build_model\nfrom tests.run.test_fit import ring\n"
+    code += f"cognn.open_run({str(tmp_path / 'run')!r}, ring(20)).predict()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if callable(env) and env is not GATv2Conv:
+        assert "is in the memory of the process that trained it only" in done.stderr.splitlines()[-1]
+    else:
+        assert (done.returncode, done.stdout) == (0, "GATv2Conv\n")
+
+
+def test_layers_from_memory_stay_in_their_process() -> None:
+    with pytest.raises(ConfigError, match="jobs: layers from memory cannot be handed to other processes; use jobs=1"):
+        cognn.fit("cycles", env=lambda i, o: GATv2Conv(i, o), jobs=2, **SMALL)
+
+
+def test_names_of_pyg_are_those_of_a_recipe() -> None:
+    config = make_config(norm="batch_norm", pool="add", act="LeakyReLU").model
+    assert (config.norm, config.pool, config.act) == ("batch", "sum", "leaky_relu")
+    assert make_config(act=torch.nn.ReLU(), env=GATv2Conv).model.act == "relu"
+    assert make_config(act="mish").model.act == "mish"
+
+
+def test_errors_name_options_as_python_does(tmp_path: Path) -> None:
+    data, out = ring(20), tmp_path / "run"
+    cognn.fit(data, out=out, **SMALL)
+    with pytest.raises(RunError) as caught:
+        cognn.fit(data, out=out, **SMALL)
+    assert str(caught.value) == f"{out}: holds a run already; go on with resume={str(out)!r}, or choose another out=..."
+    (tmp_path / "nodes.csv").write_text("id,y\n1,a\n2,b\n")
+    (tmp_path / "edges.csv").write_text("source,target\n1,2\n")
+    with pytest.raises(DataError, match="Say directed=True, or directed=False to take every edge both ways"):
+        cognn.fit(tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", target="y")
+    with pytest.raises(DataError, match=r"Say target=\.\.\.; it has"):
+        cognn.fit(tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", directed=True, ignore="y")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("leave it out with --ignore when", "leave it out with ignore='when'"),
+        ("say --task multiclass or --task regression", "say task='multiclass' or task='regression'"),
+        ("Say --target, and --ignore the other", "Say target=..., and ignore=... the other"),
+        ("; go on with --resume", "; go on with resume=..."),
+        ("cognn train --resume a/b, or cognn.fit(resume='a/b')", "cognn.fit(resume='a/b'), or cognn.fit(resume='a/b')"),
+        ("build it again with --like run", "build it again with --like run"),
+        ("Say so with --edge-source and --edge-target; it", "Say so with edge_source=... and edge_target=...; it"),
+    ],
+)
+def test_words_of_the_command_line(said: str, meant: str) -> None:
+    with pytest.raises(RunError) as caught, python_words():
+        raise RunError(said)
+    assert str(caught.value) == meant
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("num_layer", "num_layers"), ("job", "jobs"), ("learning_rate", "lr")])
+def test_an_unknown_option_gets_three_near_names(wrong: str, near: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{wrong}: unknown option; did you mean ") as caught:
+        cognn.fit(ring(9), **{wrong: 1})
+    assert str(caught.value).count(" or ") == 2
+    assert near in str(caught.value) or wrong == "learning_rate"

@@ -17,7 +17,7 @@ def forest() -> Dataset:
 def test_a_step_computes_only_on_the_components_of_what_it_trains_on_and_gives_the_same_outputs() -> None:
     torch.manual_seed(0)
     dataset, train = forest(), torch.tensor([4, 2])
-    model = CoGNN(3, 8, 1, 2, edge_dim=2).eval()
+    model = CoGNN(3, 8, out_channels=1, num_layers=2, edge_dim=2).eval()
     batcher = Batcher(dataset, 1, torch.device("cpu"))
     ((batch, rows, weight),) = batcher.train_batches(train)
     assert batch.items.tolist() == [0, 1, 2, 3, 4]

@@ -13,7 +13,8 @@ from cognn.core.graph import Graph
 from cognn.nn import checks
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
-from cognn.nn.model import ACTIVATIONS, NORMS, POOLS, CoGNN
+from cognn.nn.model import CoGNN
+from cognn.nn.options.resolve import ACTIVATIONS, NORMS, POOLS
 
 if TYPE_CHECKING:
     from cognn.config.options import ModelConfig
@@ -199,7 +200,8 @@ def make_baseline(
     }
     sizes = in_channels, config.hidden_channels, out_channels, config.num_layers
     if env is not None:
-        return CoGNN(*sizes, env=env, action=None, norm_first=config.norm_first, **shared)
+        shared |= {"out_channels": out_channels, "num_layers": config.num_layers, "norm_first": config.norm_first}
+        return CoGNN(in_channels, config.hidden_channels, env=env, action=None, **shared)
     return Baseline(name, *sizes, heads=config.heads, alpha=config.alpha, theta=config.theta, **shared)
 
 

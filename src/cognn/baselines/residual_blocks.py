@@ -14,7 +14,7 @@ from cognn.core import random as noise
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers import CooperativeLayer, GATLayer, GCNLayer, GINLayer, MeanLayer
-from cognn.nn.model import ACTIVATIONS, NORMS
+from cognn.nn.options.resolve import ACTIVATIONS, NORMS
 
 
 class Dropout(nn.Module):

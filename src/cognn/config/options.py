@@ -71,7 +71,7 @@ class ModelConfig:
     action_channels: int = 16
     """Hidden width of the action network; unused with one layer."""
     action_layers: int = 1
-    """Number of layers of the action network (2 by default in `cognn.CoGNN`)."""
+    """Number of layers of the action network."""
     action_space: Literal["joint", "factored"] = "joint"
     """One draw from four actions, or independent draws for listen and broadcast."""
     temperature: str = "learned"

@@ -7,6 +7,6 @@ that fit in memory, and ``scratch.py`` keeps node states and progress on disk.
 
 from cognn.inference.layerwise import infer
 from cognn.inference.scratch import Scratch
-from cognn.inference.stages import Pass
+from cognn.nn.layerwise.stages import Pass
 
 __all__ = ["Pass", "Scratch", "infer"]

@@ -2,56 +2,16 @@
 
 import math
 from bisect import bisect_right
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cognn.core.graph import Adjacency
 from cognn.data.store.store import AGAIN, Store
 from cognn.errors import ConfigError, DataError
-from cognn.files.mapped_arrays import release
-
-
-class NodeBlock(NamedTuple):
-    """The nodes ``first`` to ``last - 1`` with their incoming edges.
-
-    The receivers of ``adjacency`` are the nodes of the block; the senders are these and their in-neighbours outside.  A
-    layer computes the same states for the block as on the complete graph, because no incoming edge is missing.
-    """
-
-    first: int
-    last: int
-    nodes: Tensor
-    """Indices of the senders in the store, on the CPU: first the block, then the others in ascending order."""
-    adjacency: Adjacency
-    edge_attr: Tensor | None
-    max_resident: int
-    """Bytes of a mapped array that may be in memory at a time."""
-
-    @property
-    def size(self) -> int:
-        """Number of nodes of the block, without outside senders."""
-        return self.last - self.first
-
-    def rows(self, array: NDArray[Any]) -> Tensor:
-        """The rows of an array ``(N, width)`` for all senders, on the device of the adjacency."""
-        source = torch.from_numpy(array)
-        if array.nbytes <= self.max_resident:
-            return source.index_select(0, self.nodes).to(self.adjacency.device)
-        # Senders ascend, so their rows can be read from one chunk of the array after the other.
-        step = max(self.max_resident // array[0].nbytes, 1)
-        cuts = torch.arange(0, len(array) + step, step)
-        cuts = torch.searchsorted(self.nodes[self.size :], cuts).add_(self.size)
-        out = source.new_empty(len(self.nodes), *array.shape[1:])
-        for low, high in pairwise([0, self.size, *cuts.tolist()]):
-            if low < high:
-                torch.index_select(source, 0, self.nodes[low:high], out=out[low:high])
-                release(array)
-        return out.to(self.adjacency.device)
+from cognn.nn.layerwise.stages import NodeBlock
 
 
 class BlockCutter:

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from cognn.data.store.store import Store
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.files.mapped_arrays import release
-from cognn.inference.blocks import BlockCutter, NodeBlock
+from cognn.inference.blocks import BlockCutter
 from cognn.inference.scratch import Scratch
-from cognn.inference.stages import LayerwiseStages, Pass
 from cognn.nn.encoders import Encoded
-from cognn.nn.layers import CooperativeLayer, WrappedLayer
+from cognn.nn.layers import CooperativeLayer
+from cognn.nn.layerwise.stages import LayerwiseStages, NodeBlock, Pass, check_model
 from cognn.nn.model import CoGNN
 
 Report = Callable[[str, int, int], None]
@@ -94,12 +94,9 @@ def run_stages(
 def checked_network(model: nn.Module, store: Store) -> CoGNN:
     """The :class:`CoGNN` in a model, after checking that it can run layer by layer on the store."""
     network = model.model if isinstance(model, Encoded) else model
-    if not isinstance(network, CoGNN) or network.pool is not None:
+    if not isinstance(network, CoGNN):
         raise RunError(f"{type(network).__name__}: layer-wise inference is for cognn models of node tasks")
-    if any(isinstance(layer, WrappedLayer) for layer in network.modules()):
-        raise RunError("env, action: a layer of PyG may read more than neighbours; use sum, mean, gcn, gin or gat")
-    if network.training:
-        raise RunError("model: is in training mode; call model.eval() first")
+    check_model(network)
     width, attr = store.arrays["x"].shape[1], store.arrays.get("edge_attr")
     known = store.node_categories is not None
     if isinstance(model, Encoded) != known or (not known and width != network.in_channels):

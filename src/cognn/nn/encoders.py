@@ -1,13 +1,15 @@
 """Encoders of node features: embeddings of categories, and positional encodings."""
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from cognn.core.graph import Graph
 from cognn.nn import checks
+from cognn.nn.options.pretrained import save_model
 
 DENSE_NODES = 1000  # up to here a dense eigendecomposition is faster than an iterative one, and exact
 
@@ -167,9 +169,35 @@ class Encoded(nn.Module):
         super().__init__()
         self.flip, self.encoder, self.model = flip, encoder, model
 
+    schema: dict[str, Any] | None = None
+    """As that of :class:`~cognn.CoGNN`."""
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """As :meth:`cognn.CoGNN.save_pretrained`, the encoder included; ``CoGNN.from_pretrained`` reads it."""
+        save_model(self, path)
+
+    def encoder_options(self) -> dict[str, Any]:
+        """The options of :func:`behind_encoder`."""
+        encoder, flip = cast(CategoricalEncoder, self.encoder), self.flip
+        options = {"categories": list(encoder.categories), "out_channels": encoder.out_channels}
+        signs = [flip.first, flip.count] if isinstance(flip, SignFlip) else None
+        return options | {"num_continuous": encoder.num_continuous, "sign_columns": signs}
+
     def forward(self, x: Tensor, edge_index: Tensor | Graph, *args: Any, **options: Any) -> Any:
         """Call the model with encoded features."""
         if self.flip is not None:
             graph = edge_index if isinstance(edge_index, Graph) else None
             x = self.flip(x, graph.batch, graph.num_graphs) if graph is not None else self.flip(x)
         return self.model(self.encoder(x), edge_index, *args, **options)
+
+
+def behind_encoder(
+    model: nn.Module,
+    categories: Sequence[int],
+    out_channels: int,
+    num_continuous: int = 0,
+    sign_columns: Sequence[int] | None = None,
+) -> Encoded:
+    """A model behind an encoder of categories; ``sign_columns`` are the first and number of columns to flip."""
+    encoder = CategoricalEncoder(categories, out_channels, num_continuous)
+    return Encoded(encoder, model, SignFlip(*sign_columns) if sign_columns else None)

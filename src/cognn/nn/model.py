@@ -1,37 +1,33 @@
 """The model: an action network decides who listens and who broadcasts, an environment network updates the nodes."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, cast
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn import JumpingKnowledge
 
-from cognn.core.graph import Graph, as_graph
+from cognn.core.graph import Graph
 from cognn.core.random import dropout as drop
 from cognn.nn import checks
-from cognn.nn.actions import SPACES, ActionMode, SpaceName
+from cognn.nn.action_network import ActionNetwork
+from cognn.nn.actions import ACTION_MODES, SPACES, ActionMode, SpaceName
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
 from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
-from cognn.nn.layers import CooperativeLayer, LayerSpec, WrappedLayer, make_layer
+from cognn.nn.layers import LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.layerwise.loader_inference import infer_from_loader
+from cognn.nn.options.constructor import named_options
+from cognn.nn.options.pretrained import load_model, save_model
+from cognn.nn.options.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
 from cognn.nn.trace import Trace
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "gelu": nn.GELU,
-    "relu": nn.ReLU,
-    "elu": nn.ELU,
-    "leaky_relu": nn.LeakyReLU,
-    "silu": nn.SiLU,
-    "tanh": nn.Tanh,
-}
-NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
-POOLS = {"mean": global_mean_pool, "sum": global_add_pool, "max": global_max_pool}
 
 
 class Samples(NamedTuple):
@@ -39,77 +35,6 @@ class Samples(NamedTuple):
 
     mean: Tensor
     std: Tensor
-
-
-class ActionNetwork(nn.Module):
-    r"""The action network :math:`\pi` of Eq. 1: from node states to logits over the four actions.
-
-    It sees the original graph, and one network serves all layers of a :class:`CoGNN`.
-
-    Args:
-        in_channels: Width of the node states.
-        hidden_channels: Width between its layers.
-        num_layers: Its depth, the number of hops it looks ahead.
-        layer: Name of its layer, or a callable ``(in, out) -> MessagePassing``.
-        action_space: ``"joint"`` is one network with 4 logits, ``"factored"`` two networks of 2 logits.
-        dropout: Dropout between its layers.
-        act: Activation between its layers.
-        edge_dim: Number of continuous edge features.
-        edge_categories: Number of values of each categorical edge feature.
-        standard_bias: Constant added to the logit of STANDARD, or to those of listening and of broadcasting.
-    """
-
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int = 16,
-        num_layers: int = 2,
-        layer: LayerSpec = "sum",
-        action_space: SpaceName = "joint",
-        dropout: float = 0.0,
-        act: str = "gelu",
-        edge_dim: int | None = None,
-        edge_categories: int | Sequence[int] | None = None,
-        standard_bias: float = 0.0,
-    ) -> None:
-        super().__init__()
-        checks.one_of("action_space", action_space, list(SPACES))
-        for name in ("in_channels", "hidden_channels", "num_layers"):
-            checks.at_least(name, locals()[name], 1)
-        checks.one_of("act", act, list(ACTIVATIONS))
-        checks.share("dropout", dropout)
-        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
-        self.space, self.dropout, self.standard_bias = SPACES[action_space], dropout, standard_bias
-        self.act = ACTIVATIONS[act]()
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), self.space.width]
-        self.networks = nn.ModuleList(
-            nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec) for i, o in pairwise(widths))
-            for _ in range(self.space.num_networks)
-        )
-
-    def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
-        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
-        graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
-        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
-        return self.logits(h, Hearing(graph, edge_attr=edge_attr))
-
-    def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
-        """The same of states that hear all of their neighbours."""
-        outputs = []
-        for network in self.networks:
-            z = h
-            for depth, layer in enumerate(cast(nn.ModuleList, network)):
-                if depth:
-                    z = drop(self.act(z), self.dropout, self.training)
-                z = layer(z, hearing)
-            outputs.append(z)
-        return self.space.logits(outputs, self.standard_bias)
-
-    def reset_parameters(self) -> None:
-        """Initialise all weights."""
-        for layer in self.modules():
-            if isinstance(layer, CooperativeLayer):
-                layer.reset_parameters()
 
 
 class CoGNN(nn.Module):
@@ -123,11 +48,12 @@ class CoGNN(nn.Module):
               h_v' = \eta\big(h_v, \{\!\{h_u : a_v \in \{S, L\},\, a_u \in \{S, B\}\}\!\}\big)
 
     Args:
-        in_channels: Width of the node features.
+        in_channels: Width of the node features; -1 takes it from the first input.
         hidden_channels: Width of the environment network.
         out_channels: Number of outputs per node, or per graph with ``pool``.
         num_layers: Number of cooperative layers.
-        env: Environment layer: ``"sum" "mean" "gcn" "gin" "gat"`` or a callable ``(in, out) -> MessagePassing``.
+        env: Environment layer: ``"sum" "mean" "gcn" "gin" "gat"``, a layer class of PyG or its name, or a callable
+            ``(in, out) -> MessagePassing``.
         action: Layer of the action network, likewise; None leaves out the actions: the plain base network.
         action_channels: Width of the action network.
         action_layers: Depth of the action network.
@@ -135,12 +61,12 @@ class CoGNN(nn.Module):
         temperature: A number, or ``"learned"``: per node :math:`1/\tau = \mathrm{softplus}(w \cdot h) + \tau_0`.
         tau0: The least inverse temperature when it is learned.
         mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
-        norm: ``"layer"``, ``"batch"`` or None.
+        norm: ``"layer"`` (over the channels of a node), ``"batch"`` or None; PyG's names are understood.
         norm_first: True: norm, update, dropout, act, + residual.  False: update + residual, norm, act, dropout.
         residual: ``"identity"``, ``"linear"`` or None.
         dropout: Share of values dropped in training.
-        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``.
-        pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
+        act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``, another of ``torch.nn``, or a module.
+        pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks; PyG's names are understood.
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
@@ -150,28 +76,33 @@ class CoGNN(nn.Module):
             the results are the same.
         checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
             memory, more time, the same results.
+        eval_actions: How nodes act in ``eval()``: ``"argmax"``, ``"expected"`` or ``"sample"``; training samples.
+        jk: Jumping knowledge: decode the states of all layers, joined by PyG's ``JumpingKnowledge`` (``"cat"``,
+            ``"max"``, ``"lstm"``); None and ``"last"`` decode the last ones.
     """
 
+    @named_options
     def __init__(
         self,
         in_channels: int,
         hidden_channels: int,
+        *,
         out_channels: int,
         num_layers: int,
         env: LayerSpec = "mean",
         action: LayerSpec | None = "sum",
         action_channels: int = 16,
-        action_layers: int = 2,
+        action_layers: int = 1,
         action_space: SpaceName = "joint",
         temperature: float | Literal["learned"] = "learned",
         tau0: float = 0.1,
         mean_over: MeanOver = "kept",
-        norm: Literal["layer", "batch"] | None = "layer",
+        norm: str | None = "layer",
         norm_first: bool = True,
         residual: Literal["identity", "linear"] | None = "identity",
         dropout: float = 0.2,
-        act: str = "gelu",
-        pool: Literal["mean", "sum", "max"] | None = None,
+        act: Activation = "gelu",
+        pool: str | None = None,
         decoder_layers: int = 1,
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
@@ -179,20 +110,23 @@ class CoGNN(nn.Module):
         input_dropout: float = 0.0,
         compile: bool = False,
         checkpoint: bool = False,
+        eval_actions: ActionMode = "argmax",
+        jk: Literal["last", "cat", "max", "lstm"] | None = None,
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
-            checks.at_least(name, locals()[name], 1)
+            if name != "in_channels" or in_channels != -1:
+                checks.at_least(name, locals()[name], 1)
         for name in ("action_channels", "action_layers"):
             checks.at_least(name, locals()[name], 1)
         checks.one_of("action_space", action_space, list(SPACES))
         checks.one_of("mean_over", mean_over, MEAN_OVER)
-        checks.one_of("norm", norm, [*NORMS, None])
+        norm, pool = norm_name(norm), pool_name(pool)
         checks.one_of("residual", residual, ["identity", "linear", None])
-        checks.one_of("act", act, list(ACTIVATIONS))
-        checks.one_of("pool", pool, [*POOLS, None])
         checks.share("dropout", dropout)
         checks.share("input_dropout", input_dropout)
+        checks.one_of("eval_actions", eval_actions, ACTION_MODES)
+        checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
         if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
@@ -204,22 +138,24 @@ class CoGNN(nn.Module):
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
         self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
-        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
+        self.edge_spec, self.eval_actions = EdgeSpec.of(edge_dim, edge_categories), eval_actions
 
         width = hidden_channels
-        self.act = ACTIVATIONS[act]()
-        self.encoder = nn.Linear(in_channels, width)
+        decoded = width * num_layers if jk == "cat" else width
+        env, action = layer_spec(env, edge_dim), layer_spec(action, edge_dim)
+        self.act = activation(act)
+        self.encoder = nn.LazyLinear(width) if in_channels == -1 else nn.Linear(in_channels, width)
         options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
         self.layers = nn.ModuleList(
             make_layer("env", env, width, width, self.edge_spec, **options) for _ in range(num_layers)
         )
         num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
-        self.norms = nn.ModuleList(NORMS[norm](width) if norm else nn.Identity() for _ in range(num_norms))
+        widths = [*[width] * num_layers, decoded][:num_norms]
+        self.norms = nn.ModuleList(NORMS[norm](size) if norm else nn.Identity() for size in widths)
         skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
         self.residuals = nn.ModuleList(skips[residual](width, width) for _ in range(num_layers)) if residual else None
-        self.decoder = nn.ModuleList(
-            nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
-        )
+        sizes = [decoded, *[width] * (decoder_layers - 1), out_channels]
+        self.decoder = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(sizes))
 
         self.action_network: ActionNetwork | None = None
         self.temperature: nn.Linear | float = 1.0
@@ -237,6 +173,7 @@ class CoGNN(nn.Module):
             )
             self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
         self.tau0, self.space = tau0, SPACES[action_space]
+        self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
 
     def forward(
@@ -260,12 +197,17 @@ class CoGNN(nn.Module):
                 once and remembered; one that is changed through ``.data`` or a shared NumPy array is not sorted again.
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
-            actions: ``"sample"`` (the default), ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force.
+                Without it all nodes are one graph.  A model without ``pool`` ignores it.
+            actions: ``"sample"``, ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force; by default
+                ``"sample"`` in training and ``eval_actions`` in evaluation.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
             generator: Source of the draws; by default PyTorch's own.
             num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
             return_trace: Return ``(out, Trace)``.
         """
+        if actions is None and samples is None and not self.training and self.action_network is not None:
+            actions = self.eval_actions
+        batch, num_graphs = self._graphs(x, edge_index, edge_attr, batch, num_graphs)
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
@@ -297,20 +239,61 @@ class CoGNN(nn.Module):
         generator: torch.Generator | None,
         keep_logits: bool = False,
     ) -> tuple[Tensor, list[LayerOutput]]:
-        """The outputs, and the steps if ``keep_logits``; else a layer leaves nothing but its states."""
+        """The outputs, and those of the layers if ``keep_logits``; otherwise only states are kept."""
         execution = compiled(self) if self.compiled and generator is None else EAGER
         run_layers, together = execution.run_layers, execution.together
         if self.checkpoint and torch.is_grad_enabled():
             run_layers, together = checkpointed(run_layers), 1
-        h, kept, layers = execution.enter(self, self.lift(x)), [], list(self.parts())
+        h, states, kept, layers = execution.enter(self, self.lift(x)), [], [], list(self.parts())
         for first in range(0, self.num_layers, together):
             group = slice(first, first + together)
             codes = actions if isinstance(actions, str) else actions[group]
-            steps = run_layers(self, layers[group], h, hearing, codes, generator, keep_logits)
-            h = steps[-1].h
+            outputs = run_layers(self, layers[group], h, hearing, codes, generator, keep_logits)
+            h = outputs[-1].h
+            if self.jk is not None:
+                states += [output.h for output in outputs]
             if keep_logits:
-                kept += steps
+                kept += outputs
+        h = h if self.jk is None else self.jk(states)
         return self.decode(h, batch, num_graphs), kept
+
+    def inference(self, loader: Iterable[Any], device: torch.device | str | None = None) -> Tensor:
+        """Outputs ``(N, out_channels)`` of all nodes, layer by layer, as PyG's ``BasicGNN.inference`` computes them.
+
+        They are those of ``model(x, edge_index)`` in evaluation mode.  Activations are those of one mini-batch at a
+        time; the states of all nodes are kept on the CPU.
+
+        Args:
+            loader: A ``NeighborLoader`` of all nodes in order with ``num_neighbors=[-1]``, one hop, for any depth.
+            device: Where to compute; by default where the model is.
+        """
+        return infer_from_loader(self, loader, device)
+
+    schema: dict[str, Any] | None = None
+    """How the tables that the model was trained on were read, of a model from the folder of such a run."""
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write the model to a folder, as ``config.json`` and ``model.safetensors``."""
+        save_model(self, path)
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path, *, split: int | None = None, **options: Any) -> "CoGNN | Encoded":
+        """The model that :meth:`save_pretrained` or a training wrote, in evaluation mode; it needs no training data.
+
+        A model of categorical features, such as atoms, comes with its encoder.  That of a run on tables has their
+        columns, vocabularies and means in ``schema``.
+
+        Args:
+            path: A folder, the folder of a run, or the name of a model on the Hugging Face Hub.
+            split: Which split's model of a run; by default the one that did best on its validation items.
+            options: Options to change, such as ``eval_actions``.
+        """
+
+        def build(encoder: dict[str, Any] | None = None, **saved: Any) -> "CoGNN | Encoded":
+            return cls(**saved) if encoder is None else behind_encoder(cls(**saved), **encoder)
+
+        model: CoGNN | Encoded = load_model(build, path, split, options)
+        return model
 
     def parts(self) -> Iterator[Parts]:
         """The modules of every layer."""
@@ -334,7 +317,7 @@ class CoGNN(nn.Module):
         return h
 
     def decode(self, h: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
-        """The outputs from the states after the last layer."""
+        """The outputs from the states after the last layer, or from those that ``jk`` joined."""
         if self.norm_first:
             h = self.norms[-1](h)
         if self.pool is not None:
@@ -342,6 +325,26 @@ class CoGNN(nn.Module):
         for linear in self.decoder[:-1]:
             h = self._drop(self.act(linear(h)))
         return self.decoder[-1](h)
+
+    def _graphs(
+        self, x: Tensor, edge_index: Any, edge_attr: Any, batch: Tensor | None, num_graphs: int | None
+    ) -> tuple[Tensor | None, int | None]:
+        """The batch and its size as the pool needs them; a lazy model takes its width from ``x``."""
+        if not isinstance(x, Tensor) or x.dim() != 2:
+            return batch, num_graphs  # refused in a moment
+        if self.in_channels == -1 and isinstance(self.encoder, nn.LazyLinear):
+            if self.encoder.has_uninitialized_params():
+                self.encoder.initialize_parameters(x)
+            self.in_channels = self.encoder.weight.size(1)
+        if isinstance(edge_attr, Tensor) and self.edge_dim is None and self.edge_categories is None:
+            like_batch = edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
+            if like_batch:
+                raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
+        if self.pool is None:
+            return None, None
+        if batch is None and getattr(edge_index, "batch", None) is None:
+            return x.new_zeros(x.size(0), dtype=torch.long), num_graphs or 1
+        return batch, num_graphs
 
     def _drop(self, h: Tensor) -> Tensor:
         return drop(h, self.dropout, self.training)
@@ -361,7 +364,20 @@ class CoGNN(nn.Module):
     def reset_parameters(self) -> None:
         """Initialise all weights."""
         parts = [self.encoder, *self.layers, *self.norms, *(self.residuals or []), *self.decoder]
-        parts += [part for part in (self.action_network, self.temperature) if isinstance(part, nn.Module)]
+        parts += [part for part in (self.action_network, self.temperature, self.jk) if isinstance(part, nn.Module)]
         for part in parts:
             if hasattr(part, "reset_parameters"):
                 part.reset_parameters()
+
+    def extra_repr(self) -> str:
+        """The options that no sub-module shows."""
+        learned = isinstance(self.temperature, nn.Linear)
+        shown: dict[str, Any] = {"num_layers": self.num_layers, "norm_first": self.norm_first, "dropout": self.dropout}
+        shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
+        if self.action_network is not None:
+            shown |= {"action_space": self.action_network.action_space}
+            shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}
+            shown |= {"eval_actions": self.eval_actions}
+        shown |= {"pool": self.pool} if self.pool is not None else {}
+        sizes = f"{self.in_channels}, {self.hidden_channels}, out_channels={self.out_channels}, "
+        return sizes + ", ".join(f"{name}={value!r}" for name, value in shown.items())

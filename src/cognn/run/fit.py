@@ -1,39 +1,44 @@
 """``cognn train`` in Python: from data to trained models in one call."""
 
-import difflib
 import tempfile
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
-from cognn.config.toml import from_mapping, load_config
+from cognn.config.options import Config, TrainConfig
+from cognn.config.toml import load_config
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
+from cognn.nn.options.resolve import is_remembered
 from cognn.run.log_tail import RunCallback
-from cognn.run.train import create_run, run_config, train_run
+from cognn.run.new_data import as_new
+from cognn.run.python_options import make_config, python_words
+from cognn.run.train import create_run, run_config, run_schema, train_run
+from cognn.train import metrics
 from cognn.train.batcher import Batcher, forward_all
 from cognn.train.build import build_model, cooperative, predictions
 from cognn.train.checkpoint import fingerprint, load_weights
 
-__all__ = ["Fitted", "Prediction", "fit", "make_config", "open_run", "precision", "predict"]
+__all__ = ["Fitted", "Prediction", "fit", "open_run", "precision", "predict"]
 
 
 @dataclass
 class Prediction:
-    """What a model says of every item of a dataset."""
+    """What a model predicts for every item of a dataset."""
 
     value: Tensor
-    """Probabilities or values ``(items, outputs)``, by the actions that the scores of the run are taken with."""
+    """Probabilities ``(items, classes)``, of labels ``(items, labels)``, or values ``(items, targets)``.
+
+    The nodes act as they do in the scores of the run.
+    """
     spread: Tensor | None
     """Their standard deviation over draws of the actions; None without draws."""
     actions: Tensor | None
@@ -67,7 +72,9 @@ class Fitted:
         return int(max(self.result["splits"], key=lambda split: sign * split["val"])["split"])
 
     def model(self, split: int | None = None, dataset: Dataset | None = None) -> nn.Module:
-        """The trained model of a split (by default the best) at its best epoch, ready to score.
+        """The trained model of a split (by default the best) at its best epoch, in evaluation mode.
+
+        Its nodes act as the scores of the run say: ``eval_actions`` is the option ``actions`` of the run.
 
         Args:
             split: Which one.
@@ -76,22 +83,64 @@ class Fitted:
         path = self._weights(split)
         model = build_model(self.config.model, dataset or self.dataset)
         load_weights(model, load_tensors(path)[0], "", path)
+        if (inner := cooperative(model)) is not None:
+            inner.eval_actions = self.config.train.actions
         return model.eval()
 
     def predict(
-        self, dataset: Dataset | None = None, split: int | None = None, samples: int = 0, actions: bool = False
+        self,
+        data: Any = None,
+        split: int | None = None,
+        samples: int = 0,
+        actions: bool = False,
+        *,
+        edges: str | Path = "",
+        graphs: str | Path = "",
     ) -> Prediction:
-        """Predict every item of a dataset; the same call gives the same result.
+        """Predict every item of the training data or of new data; the same call gives the same result.
 
         Args:
-            dataset: By default the training data.
+            data: What :func:`fit` takes: files, a PyG ``Data``, a list of them, or a ``Dataset``; new data needs no
+                targets.  By default the training data.
             split: Which split's model; by default the one that did best on its validation items.
             samples: Draws of the actions for the spread; 0 is none.
-            actions: Whether to tell what the nodes did.
+            actions: Whether to return the actions of the nodes.
+            edges: The edge table that goes with a node table.
+            graphs: The table of graphs that goes with a node table.
         """
-        dataset = dataset or self.dataset
-        with seeded(self.seed(split), torch.device("cpu")):
-            return predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
+        with python_words():
+            dataset = self._read(data, edges, graphs)
+            with seeded(self.seed(split), torch.device("cpu")):
+                found = predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
+        if dataset.task.kind == "binary":  # the model has one output for two classes
+            found.value = torch.cat([1 - found.value, found.value], dim=1)
+            found.spread = None if found.spread is None else found.spread.expand(-1, 2)
+        return found
+
+    def score(self, data: Any = None, split: int | None = None) -> float:
+        """The metric of the run on all items of new data that have a target, or on the test items of the split.
+
+        Args:
+            data: A PyG ``Data`` with ``y``, a list of them, or a ``Dataset``; by default the training data, of which
+                the test items of the split count.
+            split: Which split's model; by default the one that did best on its validation items.
+        """
+        with python_words():
+            dataset, config = self._read(data), self.config.train
+            items = Batcher(dataset, config.batch_size, torch.device("cpu"))
+            with seeded(self.seed(split), torch.device("cpu")), precision(config):
+                out = forward_all(self.model(split, dataset), items, config)[0]
+        some = torch.arange(dataset.num_items) if data is not None else dataset.splits[self._index(split)].test
+        some = dataset.labelled(some)
+        if not len(some):
+            raise DataError("data: no item has a target, so there is no score; give targets, or use predict")
+        return metrics.score(dataset.task, out[some], items.y[some])
+
+    def _read(self, data: Any, edges: str | Path = "", graphs: str | Path = "") -> Dataset:
+        if data is None:
+            return self.dataset
+        needed = run_schema(self.folder) is None and not isinstance(data, str | Path | Dataset)
+        return as_new(self.folder, data, self.dataset if needed else None, str(edges), str(graphs))
 
     def seed(self, split: int | None = None) -> int:
         """The seed of a split (by default the best), with which it was trained and is predicted."""
@@ -135,8 +184,8 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
         for batch in items.all_batches() if cooperative(model) is not None else []:
             inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
-                draws = torch.stack([predictions(kind, model(*inputs).float()) for _ in range(samples)])
-                spreads.append(draws.std(0))
+                draws = [model(*inputs, actions="sample").float() for _ in range(samples)]
+                spreads.append(torch.stack([predictions(kind, draw) for draw in draws]).std(0))
             if actions:
                 codes.append(model(*inputs, actions=config.actions, return_trace=True)[1].actions)
     return Prediction(value, torch.cat(spreads) if spreads else None, torch.cat(codes, dim=1) if codes else None)
@@ -152,7 +201,10 @@ def open_run(folder: str | Path, data: Any = None) -> Fitted:
     folder = Path(folder)
     config = run_config(folder)
     if not (folder / "result.json").exists():
-        raise RunError(f"{folder}: this run is not finished; go on with cognn train --resume {folder}")
+        raise RunError(
+            f"{folder}: this run is not finished; resume it: cognn train --resume {folder}, or"
+            f" cognn.fit(resume={str(folder)!r})"
+        )
     fitted = Fitted(folder, config, read_json(folder / "result.json"))
     if data is not None:
         fitted.data = fitted._same(_dataset(data, config))
@@ -177,7 +229,10 @@ def fit(
         fitted = cognn.fit("minesweeper-board", env="mean", action="sum", splits="0", epochs=100)
         fitted = cognn.fit("nodes.csv", edges="edges.csv", target="label", directed=False)
         fitted = cognn.fit(data, task="multiclass", random_splits=5, seed=1)  # data: of PyG
-        fitted.result["test"]["mean"]
+        fitted.result["test"]["mean"], fitted.score(data), fitted.predict(data).value
+
+    ``env``, ``action`` and ``act`` also take what :class:`~cognn.CoGNN` takes: a layer class of PyG, a function, a
+    module.  A run with a function cannot be opened by another process; one with a class of PyG can.
 
     Args:
         data: A name (``cognn data list``), a path, a PyG ``Data``, a list of them or a dataset of PyG's, or a
@@ -190,6 +245,20 @@ def fit(
         tensorboard: Whether to write the curves for TensorBoard too.
         options: Options of the data, the model and the training by their names.
     """
+    with python_words():
+        return _fit(data, out, jobs, report, recipe, resume, tensorboard, options)
+
+
+def _fit(
+    data: Any,
+    out: str | Path | None,
+    jobs: int,
+    report: RunCallback | None,
+    recipe: str | Path | None,
+    resume: str | Path | None,
+    tensorboard: bool,
+    options: dict[str, Any],
+) -> Fitted:
     if jobs < 1:
         raise ConfigError(f"jobs: expected 1 or more, got {jobs}")
     if resume is not None:
@@ -208,49 +277,18 @@ def fit(
             config.data.dataset = str(data) if isinstance(data, str | Path) else MEMORY
         dataset = _dataset(data, config)
         folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="cognn-"))
-    if config.data.dataset == MEMORY:
-        for name, count in (("jobs", jobs), ("devices", config.train.devices)):
-            if count > 1:
-                raise ConfigError(f"{name}: data from memory cannot be handed to other processes; use {name}=1")
+    named = (config.model.env, config.model.action, config.model.act)
+    layers = "layers from memory" if any(map(is_remembered, named)) else ""
+    what = "data from memory" if config.data.dataset == MEMORY else layers
+    for name, count in (("jobs", jobs), ("devices", config.train.devices)) if what else ():
+        if count > 1:
+            raise ConfigError(f"{name}: {what} cannot be handed to other processes; use {name}=1")
     if resume is None:
         create_run(config, folder, dataset)
     try:
         return Fitted(folder, config, train_run(folder, jobs, report, dataset, tensorboard), dataset)
     except Interrupted:
         raise Interrupted(f"stopped; go on with cognn.fit(resume={str(folder)!r})") from None
-
-
-def make_config(base: Config | None = None, /, **options: Any) -> Config:
-    """A config from flat options, each in the section that knows it; what is left out is as in ``base``."""
-    config = base or Config()
-    homes = {
-        f.name: section
-        for section, kind in (("data", DataConfig), ("model", ModelConfig), ("train", TrainConfig))
-        for f in fields(kind)
-    }
-    for name, value in options.items():
-        if name not in homes:
-            near = difflib.get_close_matches(name, homes, n=3, cutoff=0.5) or homes
-            raise ConfigError(f"{name}: unknown option; did you mean {' or '.join(near)}?")
-        if value is not None or name != "directed":
-            config = from_mapping({homes[name]: {name: _plain(name, value)}}, "fit", config)
-    config.check()
-    return config
-
-
-def _plain(name: str, value: Any) -> Any:
-    """An option as a recipe writes it, from what is natural in Python."""
-    if value is None and name in ("action", "norm", "residual", "encoding"):
-        return "none"
-    if name == "temperature" and type(value) in (int, float):
-        return str(value)
-    if name == "splits" and type(value) is int:
-        return str(value)
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Iterable) and not isinstance(value, str):  # names of columns, numbers of splits
-        return ",".join(map(str, value))
-    return value
 
 
 def _dataset(data: Any, config: Config) -> Dataset:

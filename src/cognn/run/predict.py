@@ -6,14 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cognn.data.dataset import Dataset
-from cognn.data.readers.files import load_with_schema
 from cognn.data.store.store import is_store
 from cognn.errors import ConfigError, RunError
 from cognn.files.atomic import write
 from cognn.run.fit import Fitted, check_draws, open_run
+from cognn.run.new_data import read_new
 from cognn.run.predict_store import GIGABYTES, write_store_predictions
 from cognn.run.prediction_table import prediction_table
-from cognn.run.train import run_schema
 
 
 def write_predictions(
@@ -73,9 +72,4 @@ def _new_graph(fitted: Fitted, graph: str, edges: str, graphs: str) -> Dataset:
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a new graph; give its node table too")
     if Path(graph).suffix.lower() in (".npz", ".graphml") and (edges or graphs):
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
-    schema = run_schema(fitted.folder)
-    if schema is None:
-        raise RunError(f"{fitted.folder}: trained on a known dataset; a new graph needs a run on your own files")
-    if graphs and schema.task.readout.one_graph:
-        raise ConfigError("graphs: is for runs on whole graphs; this one predicts nodes, leave it out")
-    return load_with_schema(schema, graph, edges, graphs)
+    return read_new(fitted.folder, graph, edges, graphs)

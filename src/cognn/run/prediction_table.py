@@ -25,6 +25,8 @@ def prediction_table(
     ============  ============================================  =======================
     """
     value, spread = prediction.value, prediction.spread
+    if kind == "binary":  # the table has the second class only
+        value, spread = value[:, -1:], None if spread is None else spread[:, -1:]
     names = class_names or [str(i) for i in range(max(2, value.size(1)))]
     columns: dict[str, Any] = {"id": item_ids or [str(i) for i in range(value.size(0))]}
     if kind == "multiclass":

@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 from lightning_fabric.plugins.environments.lightning import find_free_network_port
+from torch import nn
 
 from cognn.config.options import Config
 from cognn.config.toml import load_config, to_toml
+from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset, is_defined
 from cognn.data.load import MEMORY, load_data
 from cognn.data.tables.schema import Schema
@@ -20,6 +22,11 @@ from cognn.errors import ConfigError, Lost, RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json, write_json
 from cognn.files.tensors import load_tensors
+from cognn.nn.encoders import Encoded
+from cognn.nn.layers import LAYERS
+from cognn.nn.model import CoGNN
+from cognn.nn.options.pretrained import CONFIG, SCHEMA, config_json, model_options
+from cognn.nn.options.resolve import is_remembered
 from cognn.parallel.cluster import detect_launcher, is_rank_zero
 from cognn.parallel.devices import RANK, make_fabric, on_rank_zero
 from cognn.parallel.workers import in_parallel, serve
@@ -59,10 +66,12 @@ def create_run(config: Config, out: Path, dataset: Dataset) -> None:
     check_sampling(config, dataset)
     if config.train.devices > 1 and config.data.dataset == MEMORY:
         raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
-    with torch.device("meta"):  # before the folder exists, which would block the next attempt
-        build_model(config.model, dataset)
+    # The model is built before the folder exists, which would block the next attempt; wrapped PyG layers are tried out.
+    own = {config.model.env, config.model.action} <= {*LAYERS, "none"}
+    with seeded(0, torch.device("cpu")), torch.device("meta") if own else nullcontext():
+        model = build_model(config.model, dataset)
     together = config.train.devices == 1 or launcher is not None
-    on_rank_zero(make_fabric(config.train) if together else None, lambda: _make_folder(config, out, dataset))
+    on_rank_zero(make_fabric(config.train) if together else None, lambda: _make_folder(config, out, dataset, model))
 
 
 def _check_metric(dataset: Dataset, splits: list[int]) -> None:
@@ -78,13 +87,16 @@ def _check_metric(dataset: Dataset, splits: list[int]) -> None:
             )
 
 
-def _make_folder(config: Config, out: Path, dataset: Dataset) -> None:
+def _make_folder(config: Config, out: Path, dataset: Dataset, model: nn.Module) -> None:
     if (out / "config.toml").exists():
         raise RunError(f"{out}: holds a run already; resume it with --resume {out}, or choose another --out")
     log_sampling(config)
     write(out / "config.toml", to_toml(config).encode())
     if dataset.schema is not None:
-        write(out / "schema.json", dataset.schema.to_json().encode())
+        write(out / SCHEMA, dataset.schema.to_json().encode())
+    named = not any(map(is_remembered, (config.model.env, config.model.action, config.model.act)))
+    if isinstance(model.model if isinstance(model, Encoded) else model, CoGNN) and named:
+        write(out / CONFIG, config_json(model_options(model) | {"eval_actions": config.train.actions}))
 
 
 def train_run(

@@ -1,5 +1,7 @@
 """Models from a config and a dataset."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -8,8 +10,9 @@ from cognn.config.options import ModelConfig, TrainConfig
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError
 from cognn.nn import checks
-from cognn.nn.encoders import CategoricalEncoder, Encoded, SignFlip
+from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.model import CoGNN
+from cognn.nn.options.pretrained import config_options
 
 
 def cooperative(model: nn.Module) -> CoGNN | None:
@@ -44,31 +47,9 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     pool = config.pool if task.readout.pools else None
     try:
         if config.model == "cognn":
-            model: nn.Module = CoGNN(
-                in_channels,
-                config.hidden_channels,
-                task.num_outputs,
-                config.num_layers,
-                env=config.env,
-                action=None if config.action == "none" else config.action,
-                action_channels=config.action_channels,
-                action_layers=config.action_layers,
-                action_space=config.action_space,
-                temperature="learned" if config.temperature == "learned" else float(config.temperature),
-                tau0=config.tau0,
-                standard_bias=config.standard_bias,
-                mean_over=config.mean_over,
-                norm=None if config.norm == "none" else config.norm,
-                norm_first=config.norm_first,
-                residual=None if config.residual == "none" else config.residual,
-                dropout=config.dropout,
-                input_dropout=config.input_dropout,
-                act=config.act,
-                pool=pool,
-                decoder_layers=config.decoder_layers,
-                edge_dim=dataset.edge_spec.dim,
-                edge_categories=dataset.edge_spec.categories,
-            )
+            sizes: dict[str, Any] = {"in_channels": in_channels, "out_channels": task.num_outputs, "pool": pool}
+            sizes |= {"edge_dim": dataset.edge_spec.dim, "edge_categories": dataset.edge_spec.categories}
+            model: nn.Module = CoGNN(**config_options(config), **sizes)
         else:
             checks.one_of("model", config.model, ["cognn", *BASELINES])
             model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, dataset.edge_spec)
@@ -77,8 +58,7 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     if dataset.node_categories is None:
         return model
     continuous = dataset.x.size(1) - len(dataset.node_categories)
-    encoder = CategoricalEncoder(dataset.node_categories, config.hidden_channels, continuous)
-    return Encoded(encoder, model, SignFlip(*dataset.sign_columns) if dataset.sign_columns else None)
+    return behind_encoder(model, dataset.node_categories, config.hidden_channels, continuous, dataset.sign_columns)
 
 
 def num_parameters(model: nn.Module) -> int:

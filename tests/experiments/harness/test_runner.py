@@ -19,7 +19,7 @@ from cognn.experiments.pages.markdown import record_page, write_record_page
 from cognn.experiments.pages.readme import fill_tables
 from cognn.experiments.statistics.paired_gains import GAINS_TITLE
 from cognn.experiments.statistics.significance import PublishedScore
-from cognn.run.fit import make_config
+from cognn.run.python_options import make_config
 
 OPTIONS = {"dataset": "cycles", "hidden_channels": 4, "num_layers": 1, "action_channels": 4, "epochs": 6, "samples": 2}
 

@@ -156,7 +156,7 @@ def test_search_shows_a_node_as_the_trace_has_it(board: Opened, board_run: RunVi
         board.search(str(node))
         assert board.text("#panel-title") == f"Node {node}"
         assert board.text("#panel-label") == ("mine" if board_run.board.mines[node] else "free")
-        p = float(board_run.prediction.value[node, 0])
+        p = float(board_run.prediction.value[node, 1])
         name, sure = ("mine", p) if p > 0.5 else ("free", 1 - p)
         spread = float(board_run.prediction.spread[node, 0])
         assert board.text("#panel-prediction") == f"{name}, {100 * sure:.1f} % ± {100 * spread:.1f} %"

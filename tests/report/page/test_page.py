@@ -42,7 +42,7 @@ def test_the_payload_is_the_trace(board_run: RunView) -> None:
     assert np.array_equal(arrays["inPtr"], board_run.graph.in_ptr)
     assert np.array_equal(arrays["position"].reshape(-1, 2), board_run.board.positions)
     best = arrays["output"].reshape(nodes, 2)[:, 0]
-    assert np.array_equal(best, (board_run.prediction.value[:, 0] > 0.5).long())
+    assert np.array_equal(best, (board_run.prediction.value[:, 1] > 0.5).long())
     assert np.allclose(arrays["spread"].reshape(nodes, 2), board_run.prediction.spread)
     assert described["names"] is None
     json.dumps(described)

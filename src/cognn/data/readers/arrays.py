@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
@@ -16,6 +18,7 @@ from cognn.data.splitting import mask_splits, random_splits
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, missing_targets, read_targets
+from cognn.data.tables.values import codes, words
 from cognn.errors import DataError
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
@@ -58,10 +61,39 @@ def npz_with_schema(schema: Schema, path: str) -> Dataset:
         raise DataError(
             f"{path}: the model predicts {schema.task.readout.items}; 'batch' is for graphs, and only for them"
         )
+    return with_schema(schema, arrays)
+
+
+def with_schema(schema: Schema, arrays: Arrays, targets: bool = False) -> Dataset:
+    """Encode new graphs as the training data of a model, without splits; with ``targets``, known targets are read."""
     checked = check_arrays(arrays)
-    _same_shape(path, checked, schema)
-    targets = Targets(missing_targets(schema.task, checked.num_items), schema.task, schema.class_names or [])
-    return _dataset(checked, schema, targets, [])
+    _same_shape(arrays.name, checked, schema)
+    y = _known_targets(checked, schema) if targets else missing_targets(schema.task, checked.num_items)
+    return _dataset(checked, schema, Targets(y, schema.task, schema.class_names or []), [])
+
+
+def _known_targets(checked: Checked, schema: Schema) -> Tensor:
+    """The targets of new graphs, in the codes that the model learned."""
+    task, y = schema.task, checked.y
+    if y is None:
+        return missing_targets(task, checked.num_items)
+    if task.kind in ("regression", "multilabel"):
+        y = y.astype(np.float32).reshape(checked.num_items, -1)
+        if y.shape[1] != task.num_outputs:
+            raise DataError(f"{checked.name}: 'y' has {y.shape[1]} columns, the model predicts {task.num_outputs}")
+        return torch.from_numpy(y)
+    if y.ndim != 1:
+        raise DataError(
+            f"{checked.name}: 'y' has shape {y.shape}; expected a class for each of {checked.num_items} items"
+        )
+    names = schema.class_names or [str(code) for code in range(max(2, task.num_outputs))]
+    cells = words(Table(checked.name, pl.DataFrame({"y": _cells(y, task.kind)})), "y")
+    code = codes(cells, names)
+    if (code == -2).any():
+        raise DataError(f"{checked.name}: 'y' holds class {cells[int((code == -2).argmax())]}, unknown to the model")
+    if task.kind == "multiclass":
+        return torch.from_numpy(code.copy())
+    return torch.from_numpy(np.where(code < 0, np.nan, code).astype(np.float32))
 
 
 def from_arrays(

@@ -1,6 +1,7 @@
 """PyG's ``Data`` objects as a dataset."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from torch_geometric.data import Batch, Data
 
 from cognn.data.dataset import Dataset, Split
 from cognn.data.readers.array_checks import PARTS, Arrays
-from cognn.data.readers.arrays import from_arrays
+from cognn.data.readers.arrays import from_arrays, with_schema
+from cognn.data.tables.schema import Schema
 from cognn.errors import DataError
 
 
@@ -42,17 +44,27 @@ def from_pyg(
         seed: Seed of the random splits.
         name: Name of the dataset.
     """
-    one = isinstance(data, Data) and not isinstance(data, Batch)
-    graphs = [data] if one else _listed(data, name)
-    names = [name] if one else [f"{name}[{number}]" for number in range(len(graphs))]
-    arrays = _joined(graphs, names, name, per_node=one or all(map(_labels_nodes, graphs)))
+    graphs, names = _listed(data, name)
+    arrays = _joined(graphs, names, name, per_node=names == [name] or all(map(_labels_nodes, graphs)))
     dataset = from_arrays(arrays, True, task, metric, random_splits, seed)
     if splits is not None:
         dataset.splits = list(splits)
     return dataset
 
 
-def _listed(data: Any, name: str) -> list[Data]:
+def pyg_with_schema(schema: Schema, data: Any, name: str = "data") -> Dataset:
+    """New PyG objects for a trained model; targets ``y`` are read where they are there, and there are no splits."""
+    if schema.source != "arrays":
+        raise DataError(f"{name}: the model was trained on tables, whose columns it knows by name; give tables too")
+    graphs, names = _listed(data, name)
+    arrays = _joined(graphs, names, name, per_node=schema.task.level == "node")
+    return with_schema(replace(schema, directed=True), replace(arrays, masks={}), targets=True)
+
+
+def _listed(data: Any, name: str) -> tuple[list[Data], list[str]]:
+    """The graphs, and what to call each in an error."""
+    if isinstance(data, Data) and not isinstance(data, Batch):
+        return [data], [name]
     try:
         graphs = data.to_data_list() if isinstance(data, Batch) else list(data)
     except (TypeError, NotImplementedError):  # not iterable
@@ -61,7 +73,7 @@ def _listed(data: Any, name: str) -> list[Data]:
     if wrong or not graphs:
         got = wrong[0] if wrong else "an empty list"
         raise DataError(f"{name}: expected a PyG Data or a list of them, got {got}")
-    return graphs
+    return graphs, [f"{name}[{number}]" for number in range(len(graphs))]
 
 
 def _labels_nodes(graph: Data) -> bool:

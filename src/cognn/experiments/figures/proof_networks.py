@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from cognn.core.graph import Graph
+from cognn.nn.action_network import ActionNetwork
 from cognn.nn.layers.sum import SumLayer
-from cognn.nn.model import ActionNetwork, CoGNN
+from cognn.nn.model import CoGNN
 
 Edges = Sequence[tuple[int, int]]
 """Undirected edges, each listed once; nodes are numbered from 0."""
@@ -46,7 +47,12 @@ def individualising(num_layers: int, listen: float, broadcast: float, seed: int 
     a random linear functional of the state, which distinguishes nodes as well as the state does.
     """
     model = CoGNN(
-        *(1, CHANNELS, 1, num_layers, "sum", "sum"),
+        1,
+        CHANNELS,
+        out_channels=1,
+        num_layers=num_layers,
+        env="sum",
+        action="sum",
         action_layers=1,
         action_space="factored",
         temperature=1.0,
@@ -99,7 +105,12 @@ def transmitting(edges: Edges, sources: Sequence[int], target: int, channels: in
     plan, nodes, block = hops(edges, sources, target), num_nodes(edges), 2 * channels
     clock, blocks = 0, len(plan) + nodes
     model = CoGNN(
-        *(channels + nodes, blocks + block * len(sources), channels * len(sources), len(plan), "sum", "sum"),
+        channels + nodes,
+        blocks + block * len(sources),
+        out_channels=channels * len(sources),
+        num_layers=len(plan),
+        env="sum",
+        action="sum",
         action_channels=2 * len(plan),
         action_layers=2,
         temperature=1.0,

@@ -87,7 +87,8 @@ def differ(
     graph, nodes, rows = copies(edges, trials), num_nodes(edges), []
     for count in LAYERS:
         model, generator = individualising(count, listen, broadcast), torch.Generator().manual_seed(count)
-        out = model(torch.ones(graph.num_nodes, 1, dtype=torch.double), graph, generator=generator).view(trials, nodes)
+        x = torch.ones(graph.num_nodes, 1, dtype=torch.double)
+        out = model(x, graph, actions="sample", generator=generator).view(trials, nodes)
         apart = 1e-9 * out.max()  # far above rounding errors, far below the effect of a message
         two = (out[:, u] - out[:, v]).abs() > apart
         everyone = (out.sort(dim=1).values.diff(dim=1) > apart).all(dim=1)
@@ -111,7 +112,7 @@ def arrive(name: str, edges: Edges, sources: Sequence[int], target: int, stray: 
         return (out.view(trials, num_nodes(edges), -1)[:, target] == want).all(dim=1)
 
     obeyed = there(model(identified(x), graph, actions="argmax"))
-    drawn = there(model(identified(x), graph, generator=generator))
+    drawn = there(model(identified(x), graph, actions="sample", generator=generator))
     return {
         "graph": name,
         "sources": len(sources),

@@ -76,8 +76,9 @@ def point(batch: Batch, depth: int, width: int, rounds: int) -> dict[str, float]
     passes: dict[str, Callable[[], object]] = {}
     for name, action in (("GCN", None), ("Co-GNN", "gcn")):
         options: dict[str, Any] = {"action_channels": ACTION_CHANNELS, "action_layers": ACTION_LAYERS}
+        options |= {"out_channels": 2, "num_layers": depth, "env": "gcn", "action": action, "eval_actions": "sample"}
         torch.manual_seed(0)
-        model = CoGNN(batch.x.size(1), width, 2, depth, "gcn", action, **options).eval()
+        model = CoGNN(batch.x.size(1), width, **options).eval()
         passes[name] = lambda model=model: model(batch.x, batch.graph)  # type: ignore[misc]
     seconds = fastest_seconds(passes, rounds)
     return {**{f"{name} s": value for name, value in seconds.items()}, "ratio": seconds["Co-GNN"] / seconds["GCN"]}

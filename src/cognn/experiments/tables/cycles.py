@@ -77,7 +77,7 @@ def correct(fitted: Fitted, samplings: int) -> torch.Tensor:
     data, model, generator = fitted.dataset, fitted.model(0), torch.Generator().manual_seed(0)
     once = GraphCollator(data).collate(data.splits[0].test)
     x, graph = once.x.repeat(samplings, 1), Graph.cat([once.graph] * samplings)
-    outs = [model(x, graph, generator=generator).view(samplings, -1) for _ in range(max(DRAWS))]
+    outs = [model(x, graph, actions="sample", generator=generator).view(samplings, -1) for _ in range(max(DRAWS))]
     means = [torch.stack(outs[:draws]).mean(0) for draws in DRAWS]
     return (torch.stack(means) > 0) == (data.y[once.items] > 0)
 

@@ -36,7 +36,7 @@ def output_names(dataset: Dataset) -> list[str]:
 
 def values_per_output(dataset: Dataset, value: Tensor) -> Tensor:
     """Predictions with a column per output name; a binary task gets a column for each class."""
-    return torch.cat([1 - value, value], 1) if dataset.task.kind == "binary" else value
+    return torch.cat([1 - value, value], 1) if dataset.task.kind == "binary" and value.size(1) == 1 else value
 
 
 def group_by_class(dataset: Dataset) -> Grouping:
@@ -69,7 +69,7 @@ def group_by_correctness(dataset: Dataset, value: Tensor) -> Grouping:
         if kind == "multiclass":
             known, right = y >= 0, value.argmax(-1) == y
         elif kind == "binary":
-            known, right = ~torch.isnan(y), (value[:, 0] > 0.5) == (y > 0.5)
+            known, right = ~torch.isnan(y), (value[:, -1] > 0.5) == (y > 0.5)
         else:
             known = ~torch.isnan(y).any(-1)
             right = ((value > 0.5) == (y > 0.5)).all(-1)

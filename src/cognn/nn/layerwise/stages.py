@@ -2,21 +2,84 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor, nn
 
+from cognn.core.graph import Adjacency
 from cognn.core.random import keyed_gumbel
-from cognn.inference.blocks import NodeBlock
-from cognn.inference.scratch import Scratch
+from cognn.errors import RunError
+from cognn.files.mapped_arrays import release
 from cognn.nn.actions import ActionMode
 from cognn.nn.hearing import Gates, Hearing
 from cognn.nn.layer_step import update
-from cognn.nn.layers import CooperativeLayer
-from cognn.nn.model import ActionNetwork, CoGNN
+from cognn.nn.layers import CooperativeLayer, WrappedLayer
+
+
+class States(Protocol):
+    """The states of all nodes between two stages: in memory, or in files."""
+
+    def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Open the array ``name``, or create it."""
+
+    def known(self, name: str) -> NDArray[Any]:
+        """Open an array of an earlier stage."""
+
+
+class NodeBlock(NamedTuple):
+    """The nodes ``first`` to ``last - 1`` with their incoming edges.
+
+    The receivers of ``adjacency`` are the nodes of the block; the senders are these and their in-neighbours outside.  A
+    layer computes the same states for the block as on the complete graph, because no incoming edge is missing.
+    """
+
+    first: int
+    last: int
+    nodes: Tensor
+    """Indices of the senders in the graph, on the CPU: first the block, then the others in ascending order."""
+    adjacency: Adjacency
+    edge_attr: Tensor | None
+    max_resident: int
+    """Bytes of a mapped array that may be in memory at a time."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes of the block, without outside senders."""
+        return self.last - self.first
+
+    def rows(self, array: NDArray[Any]) -> Tensor:
+        """The rows of an array ``(N, width)`` for all senders, on the device of the adjacency."""
+        source = torch.from_numpy(array)
+        if array.nbytes <= self.max_resident:
+            return source.index_select(0, self.nodes).to(self.adjacency.device)
+        # Senders ascend, so their rows can be read from one chunk of the array after the other.
+        step = max(self.max_resident // array[0].nbytes, 1)
+        cuts = torch.arange(0, len(array) + step, step)
+        cuts = torch.searchsorted(self.nodes[self.size :], cuts).add_(self.size)
+        out = source.new_empty(len(self.nodes), *array.shape[1:])
+        for low, high in pairwise([0, self.size, *cuts.tolist()]):
+            if low < high:
+                torch.index_select(source, 0, self.nodes[low:high], out=out[low:high])
+                release(array)
+        return out.to(self.adjacency.device)
+
+
+def check_model(model: Any) -> None:
+    """Reject a :class:`~cognn.CoGNN` that cannot run layer by layer."""
+    if model.pool is not None:
+        raise RunError(f"{type(model).__name__}: layer-wise inference is for cognn models of node tasks")
+    if any(isinstance(layer, WrappedLayer) for layer in model.modules()):
+        raise RunError("env, action: a layer of PyG may read more than neighbours; use sum, mean, gcn, gin or gat")
+    if model.training:
+        raise RunError("model: is in training mode; call model.eval() first")
+    if model.jk is not None:
+        raise RunError("jk: layer-wise inference keeps the states of one layer at a time; use jk=None or 'last'")
+    if model.in_channels == -1:
+        raise RunError("in_channels: is -1 until the model has seen data; call it once on a few nodes first")
 
 
 class Pass(NamedTuple):
@@ -46,19 +109,19 @@ class LayerwiseStages:
     every stage must be recorded.
 
     Args:
-        model: The model, in evaluation mode.
+        model: A :class:`~cognn.CoGNN` that :func:`check_model` accepts.
         encode: Computes the states before the first layer, of the nodes of a block.
         num_nodes: Number of nodes of the graph.
-        scratch: The folder for node states.
+        scratch: Where node states are stored.
         inference_pass: The pass.
     """
 
     def __init__(
         self,
-        model: CoGNN,
+        model: Any,
         encode: Callable[[NodeBlock], Tensor],
         num_nodes: int,
-        scratch: Scratch,
+        scratch: States,
         inference_pass: Pass,
     ) -> None:
         self.model, self.encode, self.num_nodes, self.scratch = model, encode, num_nodes, scratch
@@ -91,11 +154,11 @@ class LayerwiseStages:
             if index + 1 < model.num_layers:
                 self._write(after, block, h)
             else:
-                self.sink(block.first, block.last, model.decode(h).float().cpu())
+                self.sink(block.first, block.last, model.decode(h).to(self.dtype).cpu())
 
         yield Stage(f"{name}, update", run)
 
-    def _action_stages(self, network: ActionNetwork, index: int, before: str) -> Iterator[Stage]:
+    def _action_stages(self, network: Any, index: int, before: str) -> Iterator[Stage]:
         """The layers of the action networks, one network after the other; the last layer also decides."""
         count = len(network.networks)
         for number, layers in enumerate(network.networks):
@@ -105,7 +168,7 @@ class LayerwiseStages:
                 yield Stage(f"layer {index + 1}, {label}", run)
 
     def _run_action_layer(
-        self, network: ActionNetwork, number: int, depth: int, index: int, before: str, block: NodeBlock
+        self, network: Any, number: int, depth: int, index: int, before: str, block: NodeBlock
     ) -> None:
         layers = cast(nn.ModuleList, network.networks[number])
         if depth:

@@ -1,0 +1,86 @@
+"""The action network: from node states to logits over the actions."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import cast
+
+from torch import Tensor, nn
+
+from cognn.core.graph import Graph, as_graph
+from cognn.core.random import dropout as drop
+from cognn.nn import checks
+from cognn.nn.actions import SPACES, SpaceName
+from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.hearing import Hearing
+from cognn.nn.layers import CooperativeLayer, LayerSpec, make_layer
+from cognn.nn.options.resolve import Activation, activation
+
+
+class ActionNetwork(nn.Module):
+    r"""The action network :math:`\pi` of Eq. 1: from node states to logits over the four actions.
+
+    It sees the original graph, and one network serves all layers of a :class:`CoGNN`.
+
+    Args:
+        in_channels: Width of the node states.
+        hidden_channels: Width between its layers.
+        num_layers: Its depth, the number of hops it looks ahead.
+        layer: Name of its layer, or a callable ``(in, out) -> MessagePassing``.
+        action_space: ``"joint"`` is one network with 4 logits, ``"factored"`` two networks of 2 logits.
+        dropout: Dropout between its layers.
+        act: Activation between its layers.
+        edge_dim: Number of continuous edge features.
+        edge_categories: Number of values of each categorical edge feature.
+        standard_bias: Constant added to the logit of STANDARD, or to those of listening and of broadcasting.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int = 16,
+        num_layers: int = 2,
+        layer: LayerSpec = "sum",
+        action_space: SpaceName = "joint",
+        dropout: float = 0.0,
+        act: Activation = "gelu",
+        edge_dim: int | None = None,
+        edge_categories: int | Sequence[int] | None = None,
+        standard_bias: float = 0.0,
+    ) -> None:
+        super().__init__()
+        checks.one_of("action_space", action_space, list(SPACES))
+        for name in ("in_channels", "hidden_channels", "num_layers"):
+            checks.at_least(name, locals()[name], 1)
+        checks.share("dropout", dropout)
+        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
+        self.space, self.dropout, self.standard_bias = SPACES[action_space], dropout, standard_bias
+        self.act = activation(act)
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), self.space.width]
+        self.networks = nn.ModuleList(
+            nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec) for i, o in pairwise(widths))
+            for _ in range(self.space.num_networks)
+        )
+
+    def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
+        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
+        graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
+        edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
+        return self.logits(h, Hearing(graph, edge_attr=edge_attr))
+
+    def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
+        """The same of states that hear all of their neighbours."""
+        outputs = []
+        for network in self.networks:
+            z = h
+            for depth, layer in enumerate(cast(nn.ModuleList, network)):
+                if depth:
+                    z = drop(self.act(z), self.dropout, self.training)
+                z = layer(z, hearing)
+            outputs.append(z)
+        return self.space.logits(outputs, self.standard_bias)
+
+    def reset_parameters(self) -> None:
+        """Initialise all weights."""
+        for layer in self.modules():
+            if isinstance(layer, CooperativeLayer):
+                layer.reset_parameters()

@@ -1,0 +1,54 @@
+"""New graphs for a finished run, from files or from memory, read as the run read its own."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cognn.config.options import DataConfig
+from cognn.data.dataset import Dataset
+from cognn.data.load import load_data
+from cognn.data.readers.files import is_path, load_with_schema
+from cognn.data.readers.pyg_data import pyg_with_schema
+from cognn.data.store.store import is_store
+from cognn.data.tables.schema import Schema
+from cognn.errors import ConfigError, RunError
+from cognn.run.train import run_schema
+
+
+def read_new(folder: Path, path: str, edges: str = "", graphs: str = "") -> Dataset:
+    """A new graph in files, for a run on files."""
+    schema = run_schema(folder)
+    if schema is None:
+        raise RunError(f"{folder}: trained on a known dataset; a new graph needs a run on your own files")
+    if graphs and schema.task.readout.one_graph:
+        raise ConfigError("graphs: is for runs on whole graphs; this one predicts nodes, leave it out")
+    return load_with_schema(schema, path, edges, graphs)
+
+
+def as_new(folder: Path, data: Any, known: Dataset | None, edges: str = "", graphs: str = "") -> Dataset:
+    """What ``cognn.fit`` takes as data, for the models of a run: a name, files, PyG objects or a ``Dataset``.
+
+    Args:
+        folder: Of the run.
+        data: The new data.
+        known: What the run was trained on, if that is known; a run on a known dataset needs it.
+        edges: The edge table that goes with a node table.
+        graphs: The table of graphs that goes with a node table.
+    """
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str | Path):
+        if is_store(str(data)):
+            raise RunError(f"{data}: a store is predicted by cognn predict, in bounded memory")
+        if edges or is_path(str(data)):
+            return read_new(folder, str(data), edges, graphs)
+        return load_data(DataConfig(dataset=str(data)))
+    schema = run_schema(folder)
+    if schema is not None:
+        return pyg_with_schema(schema, data)
+    assert known is not None
+    counts = None if known.edge_categories is None else list(known.edge_categories)
+    schema = Schema("arrays", True, known.task, known.class_names, num_features=known.x.size(1))
+    schema.edge_dim, schema.edge_categories = known.edge_dim, counts
+    new = pyg_with_schema(schema, data)
+    return replace(new, node_categories=known.node_categories, sign_columns=known.sign_columns)
