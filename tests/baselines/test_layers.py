@@ -45,7 +45,7 @@ def twin_of(name: str, block: nn.Module, heads: int) -> nn.Module:
 
 
 def with_own_loops(name: str, edge_index: Tensor, num_nodes: int, attr: Tensor | None = None):
-    """What ``gt`` sees: every node attends to itself once; such an edge has no features."""
+    """The edges of ``gt``: every node has exactly one self-loop, without edge features."""
     if name != "gt":
         return edge_index, attr
     edge_index, attr = remove_self_loops(edge_index, attr)

@@ -43,7 +43,7 @@ def one_batch(num_nodes: int) -> Tensor:
     return torch.zeros(num_nodes, dtype=torch.long)
 
 
-# The whole model ----------------------------------------------------------------------------------------------------
+# The model ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_names_what_the_config_promises() -> None:
@@ -165,7 +165,7 @@ def test_sage_is_a_feed_forward_network_of_own_and_mean_neighbour_states() -> No
     assert [type(part).__name__ for part in block.update] == ["Dropout", "GELU", "Linear", "Dropout"]
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
+# Invalid options ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["mlp", "gcn", "sage", "gin", "gcnii"])
@@ -216,12 +216,12 @@ def test_actions_are_refused(name: str) -> None:
         ("gnn", {}, "model: expected one of 'mlp', 'gcn'"),
     ],
 )
-def test_what_a_baseline_cannot_do_is_said(name: str, options: dict, message: str) -> None:
+def test_options_that_a_baseline_does_not_have_are_rejected(name: str, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(name, **options)
 
 
-def test_other_mistakes_are_said_as_a_cognn_says_them() -> None:
+def test_other_errors_are_those_of_cognn() -> None:
     case, net = random_case(7), build("gat")
     with pytest.raises(ValueError, match="level: expected one of 'node', 'graph'"):
         build("gat", level="edge")
@@ -249,7 +249,7 @@ def test_layers_of_the_baselines_obey_actions_too(case: Case) -> None:
         torch.testing.assert_close(layer(case.x, Hearing(graph, gates)), layer(case.x, Hearing(left)))
 
 
-# Around it ------------------------------------------------------------------------------------------------------------
+# Other features -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -281,7 +281,7 @@ def test_dropout_is_for_training_and_follows_the_seed() -> None:
         assert torch.equal(net(case.x, case.edge_index), net(case.x, case.edge_index))
 
 
-def test_every_layer_of_gcnii_sees_the_whole_first_states() -> None:
+def test_every_layer_of_gcnii_sees_the_first_states_without_dropout() -> None:
     case, net = random_case(10), build("gcnii", dropout=0.5, num_layers=3).train()
     seen = []
     for block in net.blocks:

@@ -15,7 +15,7 @@ from tests.conftest import Case, cases, dense, random_case
 
 
 def to_dense(graph: Graph) -> tuple[torch.Tensor, torch.Tensor]:
-    """The matrix that each direction stands for."""
+    """The dense matrix of the order by receiver, and that of the order by sender."""
     n = graph.num_nodes
     by_receiver, by_sender = torch.zeros(n, n), torch.zeros(n, n)
     for v in range(n):
@@ -126,7 +126,7 @@ def test_a_graph_first_seen_while_scoring_serves_training_and_copies() -> None:
     with torch.no_grad():
         net(case.x, graph)
     assert repr(copy.deepcopy(graph)) == repr(pickle.loads(pickle.dumps(graph))) == repr(graph)
-    case.edge_index.copy_(case.edge_index.flip(0))  # the graph is what it was when it was made
+    case.edge_index.copy_(case.edge_index.flip(0))  # the graph keeps its own copy
     assert torch.equal(graph.edge_index[1][graph.in_edge], graph.in_receiver.long())
     case.edge_index.data = case.edge_index.flip(0).clone()
     assert torch.equal(as_graph(case.edge_index, 9).edge_index, case.edge_index)
@@ -195,7 +195,7 @@ def test_a_subgraph_is_the_graph_of_the_edges_that_stay(case: Case, data: st.Dat
             assert torch.equal(getattr(a, name), getattr(b, name)), name
 
 
-def test_a_graph_does_not_hang_on_the_default_type() -> None:
+def test_a_graph_does_not_depend_on_the_default_dtype() -> None:
     torch.manual_seed(0)
     x, edge_index = torch.randn(500, 4), torch.randint(500, (2, 12_000))
     model = CoGNN(4, 8, out_channels=2, num_layers=2).eval()

@@ -115,7 +115,7 @@ def test_operators_for_compiled_code_are_sound() -> None:
 
 @pytest.mark.parametrize("width", [None, 1, 2, kernels.NARROW, 2 * kernels.NARROW, 33])
 def test_products_of_a_graph_that_is_not_tiny(width: int | None) -> None:
-    """From so many edges on, narrow products take another kernel; directions and widths must come out alike."""
+    """Narrow products of many edges use another kernel; all directions and widths must agree."""
     rng = torch.Generator().manual_seed(0)
     edge_index = torch.randint(300, (2, kernels.FEW_EDGES + 500), generator=rng)
     graph, matrix = Graph(edge_index, 300), dense(edge_index, 300)

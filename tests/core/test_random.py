@@ -1,4 +1,4 @@
-"""Dropout and Gumbel noise: the right shares, independent places and streams, the same numbers compiled."""
+"""Dropout and Gumbel noise: correct rates, independent positions and streams, the same numbers when compiled."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_words_are_those_of_the_formula_also_past_a_block() -> None:
         assert int(found) % 2**32 == word * 2 * 0x846CA68B & mask
 
 
-def test_every_word_is_as_likely_as_every_other_and_places_are_independent() -> None:
+def test_every_word_is_as_likely_as_every_other_and_positions_are_independent() -> None:
     torch.manual_seed(3)
     count = 2**18
     for _ in range(3):
@@ -39,7 +39,7 @@ def test_every_word_is_as_likely_as_every_other_and_places_are_independent() -> 
             assert ((pairs - (count - lag) / 256) ** 2 / ((count - lag) / 256)).sum() < 340
 
 
-def test_draws_have_nothing_to_do_with_each_other() -> None:
+def test_draws_are_independent() -> None:
     torch.manual_seed(4)
     draws = torch.stack([words(4096) for _ in range(300)]).double()
     off = torch.corrcoef(draws)[*torch.triu_indices(300, 300, 1)] * 4096**0.5
@@ -95,7 +95,7 @@ def test_compiled_code_draws_the_same() -> None:
     torch.library.opcheck(torch.ops.cognn.seeds.default, (x,), test_utils=("test_schema", "test_faketensor"))
 
 
-def test_a_generator_of_ones_own_leaves_the_common_one_alone() -> None:
+def test_a_given_generator_leaves_the_default_one_unchanged() -> None:
     state = torch.get_rng_state()
     one, two = (noise.gumbel(torch.empty(50, 4), torch.Generator().manual_seed(9)) for _ in range(2))
     assert torch.equal(one, two)

@@ -1,4 +1,4 @@
-"""The random numbers of the caller, of a run that goes on, and of other devices stay what they were."""
+"""Seeding leaves the random numbers of the caller, of a resumed run and of other devices unchanged."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from cognn.core.seeding import random_state, seeded, set_random_state
 CPU = torch.device("cpu")
 
 
-def test_a_seed_for_a_while() -> None:
+def test_seeded_restores_the_state() -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(7)
@@ -51,8 +51,8 @@ def test_a_layer_of_pyg_seeds_no_device(monkeypatch: pytest.MonkeyPatch) -> None
     assert model.layers[0].estimator == "kept"
 
 
-def test_defaults_of_the_moment_do_not_stay() -> None:
-    """Whatever type and device are the default while the library is imported, and that is at its first use."""
+def test_defaults_during_the_import_do_not_persist() -> None:
+    """The default dtype and device at the time of the import, which is the first use, must not persist."""
     script = (
         "import torch, cognn\ntorch.set_default_dtype(torch.float64)\n"
         "with torch.device('meta'):\n    cognn.CoGNN(3, 8, out_channels=2, num_layers=2)\n"

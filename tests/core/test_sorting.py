@@ -26,7 +26,7 @@ def test_edges_are_in_both_orders_and_equal_ones_as_they_were_listed(case: Case)
 
 
 @given(cases())
-def test_counting_gives_the_tensors_that_comparing_gives(case: Case) -> None:
+def test_both_sorts_return_the_same_tensors(case: Case) -> None:
     for edge_index in (case.edge_index, case.edge_index.t().contiguous().t(), case.edge_index.repeat(1, 2)):
         one, other = (way(edge_index, case.num_nodes) for way in WAYS)
         for name, a, b in zip(one._fields, one, other, strict=True):
@@ -46,7 +46,7 @@ def test_wide_indices_where_the_graph_is_too_large_for_narrow_ones(way, monkeypa
         assert torch.equal(a.long(), b)
 
 
-def test_many_edges_are_counted_and_few_compared(monkeypatch) -> None:
+def test_many_edges_use_the_counting_sort_and_few_the_comparison_sort(monkeypatch) -> None:
     ways = []
     for way in WAYS:
         monkeypatch.setattr(sorting, way.__name__, lambda *args, way=way: ways.append(way) or way(*args))

@@ -1,4 +1,4 @@
-"""Layer-wise inference equals the model in memory, whatever the blocks, and goes on where it was killed."""
+"""Layer-wise inference equals the model in memory for any block size, and resumes after an interruption."""
 
 import math
 import shutil
@@ -43,7 +43,7 @@ def make_model(seed: int = 0, **options) -> CoGNN:
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory) -> dict:
-    """Stores and what they were made of, without and with edge features."""
+    """Datasets and their stores, without and with edge features."""
     folder = tmp_path_factory.mktemp("stores")
     plain, amounts, categories = (make_dataset("node", "multiclass", edges=bool(i)) for i in range(3))
     categories.edge_attr = torch.randint(3, (240, 2), generator=torch.Generator().manual_seed(0))
@@ -74,7 +74,7 @@ def assert_equal(model, dataset, store, folder, mode) -> None:
     inputs = (dataset.x, dataset.graphs[0], dataset.edge_attr)
     if codes is None:
         expected = model(*inputs)
-    elif mode == "sample":  # other draws than in memory, so memory is told them
+    elif mode == "sample":  # the draws differ from those in memory, so force them there
         expected = model(*inputs, actions=codes)
     else:
         expected, trace = model(*inputs, actions=mode, return_trace=True)
@@ -82,7 +82,7 @@ def assert_equal(model, dataset, store, folder, mode) -> None:
     torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_blocks_are_blocks(graphs) -> None:
+def test_blocks_cover_all_nodes_and_edges_once(graphs) -> None:
     store = graphs["plain"][1]
     blocks, first, seen = BlockCutter(store, ROOM, 8, 1, torch.device("cpu")), 0, []
     while first < store.num_nodes:
@@ -175,14 +175,14 @@ def test_noise_is_gumbel_and_its_streams_differ() -> None:
     assert float(torch.corrcoef(noise.T).fill_diagonal_(0).abs().max()) < 0.02
 
 
-# Stopped and refused --------------------------------------------------------------------------------------------------
+# Interrupted runs and invalid arguments -------------------------------------------------------------------------------
 
 
 class Killed(Exception):
     pass
 
 
-def test_a_run_goes_on_from_any_block(graphs, tmp_path, monkeypatch) -> None:
+def test_a_run_resumes_from_any_block(graphs, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("cognn.inference.scratch.SECONDS", 0.0)  # every block is recorded
     dataset, store = graphs["plain"]
     model = make_model(action="gcn", env="gcn", action_space="factored")
@@ -219,15 +219,15 @@ def test_a_run_goes_on_from_any_block(graphs, tmp_path, monkeypatch) -> None:
     torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_run_goes_on_from_a_record_that_is_old(graphs, tmp_path, monkeypatch) -> None:
-    """Later steps overwrite what earlier ones have read: nothing may go on from before such a step."""
+def test_a_run_resumes_from_an_old_record(graphs, tmp_path, monkeypatch) -> None:
+    """Later stages overwrite the input of earlier ones: a run must not resume from before such a stage."""
     dataset, store = graphs["plain"]
     model = make_model(action="gcn", env="gcn", action_layers=1)
     with torch.no_grad():
         expected = model(dataset.x, dataset.graphs[0], actions="argmax")
 
     def attempt(folder: Path, out: torch.Tensor, recorded: int = 0, killed: int = 0) -> int:
-        """Of all blocks one is recorded; returns how many there were."""
+        """Record only the block number ``recorded``; return the number of blocks."""
         count = 0
 
         def sink(first: int, last: int, rows: torch.Tensor) -> None:
@@ -244,7 +244,7 @@ def test_a_run_goes_on_from_a_record_that_is_old(graphs, tmp_path, monkeypatch) 
         run_stages(model, store, Scratch(folder, {}), [Pass("argmax", (0,), sink)], blocks, report)
         return count
 
-    blocks = attempt(tmp_path / "whole", torch.empty(60, 3))
+    blocks = attempt(tmp_path / "complete", torch.empty(60, 3))
     assert blocks > 60
     for killed in range(20, blocks, 13):
         folder, out = tmp_path / str(killed), torch.full((60, 3), torch.nan)
@@ -267,7 +267,7 @@ def test_another_model_or_store_is_refused(graphs, tmp_path) -> None:
         Scratch(tmp_path / "other", {})
 
 
-def test_what_cannot_be_run_in_blocks(graphs, tmp_path) -> None:
+def test_models_and_stores_that_cannot_be_run_in_blocks(graphs, tmp_path) -> None:
     store = graphs["plain"][1]
     scratch = Scratch(tmp_path / "w", {})
 

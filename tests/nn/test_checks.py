@@ -40,7 +40,7 @@ BAD_CALLS = {
         TypeError,
         "edge_index: expected an integer tensor of shape (2, E) or a Graph, got list",
     ),
-    "graph size": ((X, Graph(EDGES, 5)), ValueError, "edge_index: a Graph of 5 nodes does not fit x of 4 rows"),
+    "graph size": ((X, Graph(EDGES, 5)), ValueError, "edge_index: the Graph has 5 nodes, but x has 4 rows"),
     "width": ((torch.ones(4, 5), EDGES), ValueError, "x: expected shape (N, in_channels=3), got (4, 5)"),
     "one dimension": ((torch.ones(4), EDGES), ValueError, "x: expected shape (N, in_channels=3), got (4,)"),
     "integer features": ((X.long(), EDGES), TypeError, "x: expected floats, got torch.int64; convert with x.float()"),
@@ -209,7 +209,7 @@ def test_what_one_model_may_take_another_may_not() -> None:
     net(edge_categories=5)(X, EDGES, attr)
     with pytest.raises(ValueError, match="edge_attr: row 0, column 0 is 4, expected 0 to 2"):
         net(edge_categories=3)(X, EDGES, attr)
-    with pytest.raises(TypeError, match=r"x: is torch.float64, but the model torch.float32"):
+    with pytest.raises(TypeError, match=r"x: is torch.float64, but the model is torch.float32"):
         net()(X.double(), EDGES)
     with pytest.raises(TypeError, match="edge_attr: expected a tensor, got list"):
         net(edge_dim=1)(X, EDGES, [1.0])
@@ -226,7 +226,7 @@ def test_compiled_models_check_all_that_is_known_before_they_run() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_edge_features_have_the_type_of_the_model(dtype: torch.dtype) -> None:
     model, attr = net(edge_dim=2), torch.ones(3, 2, dtype=dtype)
-    with pytest.raises(TypeError, match=rf"edge_attr: is {dtype}, but the model torch.float32; convert with"):
+    with pytest.raises(TypeError, match=rf"edge_attr: is {dtype}, but the model is torch.float32; convert with"):
         model(X, EDGES, attr)
     assert model(X, EDGES, attr.float()).shape == (4, 2)
     with torch.autocast("cpu", torch.bfloat16):

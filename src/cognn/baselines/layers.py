@@ -22,7 +22,7 @@ class Propagation(CooperativeLayer):
     needs_sender_count: ClassVar[bool] = True
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         hearing = hearing.loopless
         degree = 1 + hearing.sender_counts().to(x.dtype)
         norm = degree.rsqrt()
@@ -66,7 +66,7 @@ class DotAttention(Attention):
         self.lin_value = nn.Linear(in_channels, out_channels)
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         hearing = hearing.loopless if self.self_attention else hearing
         query, key, value = (
             lin(x).view(-1, self.heads, self.width) for lin in (self.lin_query, self.lin_key, self.lin_value)

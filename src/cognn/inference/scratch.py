@@ -26,8 +26,8 @@ class Scratch:
     """A folder of memory-mapped arrays and the progress of their computation.
 
     Args:
-        folder: Created with the first array.  An existing folder resumes; its ``identity`` must be the same.
-        identity: What the arrays depend on: model, store and options.
+        folder: Created with the first array.  An existing one must have the same ``identity`` and is resumed.
+        identity: The model, store and options that the arrays depend on.
         room: Bytes of memory that the arrays may occupy; beyond it, their pages are released.
     """
 
@@ -95,7 +95,9 @@ class Scratch:
             yield file
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or shorten(str(error))
-            raise RunError(f"{file}: cannot be used ({reason}); make room, or delete {self.folder}") from None
+            raise RunError(
+                f"{file}: cannot be used ({reason}); make room on the disk, or delete {self.folder}"
+            ) from None
 
     def _write(self) -> None:
         write_json(self.folder / PROGRESS, {"identity": self.identity, "step": self.stage, "node": self.node})

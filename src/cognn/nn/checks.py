@@ -73,7 +73,7 @@ def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
     if not x.is_floating_point():
         raise TypeError(f"x: expected floats, got {x.dtype}; convert with x.float()")
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
-        raise TypeError(f"x: is {x.dtype}, but the model {dtype}; convert with x.to({dtype}) or model.to({x.dtype})")
+        raise TypeError(f"x: is {x.dtype}, but the model is {dtype}; convert with x.to({dtype}) or model.to({x.dtype})")
     if x.dim() != 2 or x.size(1) != in_channels:
         raise ValueError(f"x: expected shape (N, in_channels={in_channels}), got {tuple(x.shape)}")
 
@@ -92,10 +92,10 @@ def finite(x: Tensor, encoded: Tensor) -> None:
 def graph(value: Graph, x: Tensor) -> None:
     """Reject a graph that differs from its features in size or device."""
     if value.num_nodes != x.size(0):
-        raise ValueError(f"edge_index: a Graph of {value.num_nodes} nodes does not fit x of {x.size(0)} rows")
+        raise ValueError(f"edge_index: the Graph has {value.num_nodes} nodes, but x has {x.size(0)} rows")
     if value.device != x.device:
         raise ValueError(
-            f"edge_index: lives on {value.device}, but x on {x.device}; move it with .to({str(x.device)!r})"
+            f"edge_index: is on {value.device}, but x is on {x.device}; move it with .to({str(x.device)!r})"
         )
 
 
@@ -112,7 +112,7 @@ def edge_features(edge_attr: Tensor | None, num_edges: int, spec: EdgeSpec, dtyp
     if spec.dim is not None and not edge_attr.is_floating_point():
         raise TypeError(f"edge_attr: expected floats for {spec}, got {edge_attr.dtype}")
     if spec.dim is not None and edge_attr.dtype != dtype and not torch.is_autocast_enabled(edge_attr.device.type):
-        raise TypeError(f"edge_attr: is {edge_attr.dtype}, but the model {dtype}; convert with edge_attr.to({dtype})")
+        raise TypeError(f"edge_attr: is {edge_attr.dtype}, but the model is {dtype}; convert with .to({dtype})")
     if spec.categories is not None and edge_attr.dtype != torch.long:
         raise TypeError(f"edge_attr: expected torch.long for {spec}, got {edge_attr.dtype}")
     shape, width = tuple(edge_attr.shape), spec.columns

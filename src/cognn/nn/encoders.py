@@ -80,7 +80,7 @@ class SignFlip(nn.Module):
         self.first, self.count = first, count
 
     def forward(self, x: Tensor, batch: Tensor | None = None, num_graphs: int | None = None) -> Tensor:
-        """Flip columns of ``x`` ``(N, F)``; ``batch`` ``(N,)`` is the graph of each node, by default the same one."""
+        """Flip columns of ``x`` ``(N, F)``; ``batch`` ``(N,)`` is the index of each node's graph, by default 0."""
         if not self.training:
             return x
         last = x.size(1) if self.count is None else self.first + self.count

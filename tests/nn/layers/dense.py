@@ -1,4 +1,4 @@
-"""Every environment written down densely, straight from the design's table: what the layers are held against."""
+"""A dense reference implementation of every layer, straight from its formula."""
 
 import torch
 from torch import Tensor

@@ -56,11 +56,11 @@ def test_a_dropped_neighbour_pulls_at_its_gates_no_harder_than_the_loudest_one_h
     gates = Gates(torch.ones(3), torch.tensor([1.0, 1.0, 0.0]).requires_grad_())
     out = layer(x, Hearing(Graph(torch.tensor([[1, 2], [0, 0]]), 3), gates))[0, 0]
     (grad,) = torch.autograd.grad(out, gates.broadcast)
-    loudest = 1 / (1 + torch.tensor(-1.0).exp())  # the share of node 1 in what node 0 attends to
+    loudest = 1 / (1 + torch.tensor(-1.0).exp())  # the attention weight of node 1 at node 0
     torch.testing.assert_close(grad[2], loudest * (x[2, 0] - out.detach()))
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "mean-all"])  # whose divisor is the whole degree
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "mean-all"])  # which divides by the full degree
 @every_edge
 @every_width
 @given(case=cases(layers=1))
@@ -81,7 +81,7 @@ def test_a_block_of_receivers_equals_their_rows_on_the_graph(name: str, kind: st
     layer, attr = build(name, out, kind), attributes(kind, case.edge_index.size(1))
     graph, size = Graph(case.edge_index, case.num_nodes), data.draw(st.integers(0, case.num_nodes), label="receivers")
     gates = data.draw(st.sampled_from([None, JOINT.force(case.actions[0], torch.float64).gates]), label="gates")
-    whole = Hearing(graph, gates, attr)
+    full = Hearing(graph, gates, attr)
     edges = slice(int(graph.in_ptr[size]))
     block = Hearing(
         Adjacency.of_receivers(
@@ -91,10 +91,10 @@ def test_a_block_of_receivers_equals_their_rows_on_the_graph(name: str, kind: st
         ),
         None if gates is None else Gates(gates.listen[:size], gates.broadcast),
         None if attr is None else attr[graph.in_edge[edges]],
-        sender_count=whole.loopless.heard_count() if layer.needs_sender_count else None,
+        sender_count=full.loopless.heard_count() if layer.needs_sender_count else None,
     )
     assert (block.adjacency.num_receivers, block.adjacency.num_senders) == (size, case.num_nodes)
-    torch.testing.assert_close(layer(case.x, block), layer(case.x, whole)[:size])
+    torch.testing.assert_close(layer(case.x, block), layer(case.x, full)[:size])
 
 
 @every_layer
@@ -130,13 +130,13 @@ def test_no_gates_equal_all_standard_and_isolation_ignores_the_edges(name: str, 
     torch.testing.assert_close(
         layer(case.x, Hearing(graph, None, attr)), layer(case.x, Hearing(graph, Gates(one, one), attr))
     )
-    alone = layer(case.x, Hearing(graph, Gates(zero, zero), attr))
+    isolated = layer(case.x, Hearing(graph, Gates(zero, zero), attr))
     no_edges = Graph(torch.empty(2, 0, dtype=torch.long), 9)
     empty = None if attr is None else attr[:0]
-    assert torch.equal(alone, layer(case.x, Hearing(no_edges, Gates(zero, zero), empty)))
-    torch.testing.assert_close(alone, layer(case.x, Hearing(no_edges, None, empty)))
-    for gates in (Gates(zero, one), Gates(one, zero)):  # nobody listens, nobody broadcasts
-        torch.testing.assert_close(layer(case.x, Hearing(graph, gates, attr)), alone)
+    assert torch.equal(isolated, layer(case.x, Hearing(no_edges, Gates(zero, zero), empty)))
+    torch.testing.assert_close(isolated, layer(case.x, Hearing(no_edges, None, empty)))
+    for gates in (Gates(zero, one), Gates(one, zero)):  # no node listens, no node broadcasts
+        torch.testing.assert_close(layer(case.x, Hearing(graph, gates, attr)), isolated)
 
 
 def copy_of(name: str, layer: nn.Module, out: int) -> nn.Module:

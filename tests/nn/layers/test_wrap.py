@@ -132,7 +132,7 @@ def test_refuses_what_cannot_cooperate(make, edge_dim, message: str) -> None:
 
 
 class MeanTimesZero(MessagePassing):
-    """Looks like nothing at all until it has been trained."""
+    """Its output is zero until it is trained."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(aggr="mean")
@@ -164,6 +164,6 @@ def test_lazy_layers_get_weights_of_their_own_and_nothing_else_is_touched() -> N
 
 
 def test_a_layer_whose_messages_leave_the_edges_is_refused() -> None:
-    """It sends along flipped edges too, where the gates of an edge would be read at the wrong ends."""
-    with pytest.raises(ValueError, match=r"HypergraphConv: .* its messages do not run along the edges alone"):
+    """It also sends along reversed edges, for which the gates would be read at the wrong ends."""
+    with pytest.raises(ValueError, match=r"HypergraphConv: .* it does not send one message per edge"):
         WrappedLayer(HypergraphConv(4, 4), 4, 4)

@@ -46,7 +46,7 @@ class GATLayer(Attention):
             self.edges.reset_parameters()
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         hearing = hearing.loopless if self.self_attention else hearing
         adjacency = hearing.adjacency
         value = self.lin(x).view(-1, self.heads, self.width)

@@ -38,7 +38,7 @@ class GCNLayer(CooperativeLayer):
         nn.init.zeros_(self.bias)
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         hearing = hearing.loopless
         first = self.out_channels < self.in_channels
         h = self.lin(x) if first else x

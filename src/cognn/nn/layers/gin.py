@@ -37,7 +37,7 @@ class GINLayer(CooperativeLayer):
         super().reset_parameters()
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         if self.edges is None and self.lin_in.out_features < self.in_channels:  # a narrower sparse product
             h = nn.functional.linear(x, self.lin_in.weight)
             h = (1 + self.eps) * hearing.own(h) + hearing.sum(h) + self.lin_in.bias

@@ -27,7 +27,7 @@ class SumLayer(CooperativeLayer):
         self.edges = edges.messages(out_channels)
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         scale = self.scale(hearing)
         if self.out_channels < self.in_channels:
             # A map to fewer channels comes first, for a narrower sparse product; one matmul computes both maps.

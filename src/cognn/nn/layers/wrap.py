@@ -61,7 +61,7 @@ class WrappedLayer(CooperativeLayer):
     # PyG skips its message hooks while torch.compile traces, so this layer runs in eager mode.
     @torch.compiler.disable
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
-        """See the class."""
+        """Compute the update; see the class."""
         assert isinstance(hearing.adjacency, Graph)
         edge_index, mask, edge_attr = hearing.adjacency.edge_index, hearing.mask, hearing.edge_attr
         gate = hearing.kept(edge_index)
@@ -136,7 +136,7 @@ class WrappedLayer(CooperativeLayer):
                     with seeded(1, x.device):
                         plain = self._run(x, graph.edge_index[:, kept], attr)
                     if not _close(outs[0], plain):
-                        raise ValueError("its messages do not run along the edges alone, so actions cannot gate them")
+                        raise ValueError("it does not send one message per edge, so actions cannot gate its messages")
                     if tuple(outs[0].shape) != (8, self.out_channels):
                         shape = tuple(outs[0].shape)
                         raise ValueError(f"returned {shape} for 8 nodes, expected (8, {self.out_channels})")
