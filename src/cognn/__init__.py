@@ -26,7 +26,7 @@ __all__ = [
     "listens",
     "open_run",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "cognn.nn.actions": ("Action", "broadcasts", "listens"),

@@ -100,7 +100,7 @@ def test_drawn_actions_are_drawn_again_by_seed() -> None:
     ("options", "message"),
     [
         ({"pool": "mean"}, "layer-wise inference is for cognn models of node tasks"),
-        ({"env": lambda i, o: GraphConv(i, o)}, "a layer of PyG may look beyond the neighbours"),
+        ({"env": lambda i, o: GraphConv(i, o)}, "a layer of PyG may read more than neighbours"),
         ({"jk": "cat"}, "jk: layer-wise inference keeps the states of one layer at a time; use jk=None or 'last'"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from cognn.config.options import DataConfig, refuse_unused
@@ -12,7 +11,7 @@ from cognn.data.published.heterophilous import load_heterophilous
 from cognn.data.published.peptides import load_peptides
 from cognn.data.published.planetoid import load_planetoid
 from cognn.data.published.tu import load_tu
-from cognn.data.readers.files import is_path, load_files
+from cognn.data.readers.files import file_format, is_path, load_files
 from cognn.data.readers.pyg_data import from_pyg
 from cognn.data.store.store import is_store, open_store
 from cognn.data.synthetic.cycles import cycles
@@ -40,8 +39,6 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
 _DRAWN = {"task", "metric", "random_splits", "data_seed"}
 _USED: dict[str, set[str]] = {
     "tables": {f.name for f in fields(DataConfig)} - {"encoding"},
-    "a .graphml": {f.name for f in fields(DataConfig)} - {"encoding", "edges", "graphs"},
-    "an .npz": _DRAWN | {"directed"},
     "a store": set(),
     "a generated dataset": {"data_seed", "encoding"},
     "a known dataset": {"encoding"},
@@ -88,9 +85,12 @@ def load_named(name: str, data_seed: int = 0) -> Dataset:
 
 def check_options(config: DataConfig) -> None:
     """Refuse options that the user's own files do not use."""
-    suffix = Path(config.dataset).suffix.lower()
-    kind = "a store" if is_store(config.dataset) else "tables"
-    _refuse_unused(config, {".npz": "an .npz", ".graphml": "a .graphml"}.get(suffix, kind))
+    found = file_format(config.dataset)
+    if found is None:
+        _refuse_unused(config, "a store" if is_store(config.dataset) else "tables")
+    else:
+        used = _DRAWN | {"directed"} if found.arrays else _USED["tables"] - {"edges", "graphs"}
+        refuse_unused(config, {"dataset", "splits", *used}, found.name)
 
 
 def from_memory(data: Any, config: DataConfig) -> Dataset:

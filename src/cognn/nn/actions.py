@@ -55,11 +55,13 @@ class ActionSpace:
     """Four actions per node, drawn at once from logits ``(N, 4)``: Eq. 1 of the paper.
 
     Attributes:
+        name: The name of the space.
         names: The names of the actions, in the order of their codes.
         num_networks: Number of action networks.
         width: Number of logits of each.
     """
 
+    name: str = "joint"
     names: tuple[str, ...] = tuple(Action.__members__)
     num_networks: int = 1
     width: int = 4
@@ -139,6 +141,7 @@ class ActionSpace:
 class FactoredSpace(ActionSpace):
     """The same actions as two independent decisions, (yes, no) for listening and for broadcasting: ``(N, 2, 2)``."""
 
+    name = "factored"
     num_networks = 2
     width = 2
 
@@ -160,7 +163,7 @@ class FactoredSpace(ActionSpace):
 
 
 JOINT = ActionSpace()
-SPACES: dict[str, ActionSpace] = {"joint": JOINT, "factored": FactoredSpace()}
+SPACES: dict[str, ActionSpace] = {space.name: space for space in (JOINT, FactoredSpace())}
 SpaceName = Literal["joint", "factored"]
 
 

@@ -17,7 +17,7 @@ from cognn.nn.action_network import ActionNetwork
 from cognn.nn.actions import ACTION_MODES, SPACES, ActionMode, SpaceName
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
-from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
@@ -336,7 +336,7 @@ class CoGNN(nn.Module):
             if self.encoder.has_uninitialized_params():
                 self.encoder.initialize_parameters(x)
             self.in_channels = self.encoder.weight.size(1)
-        if isinstance(edge_attr, Tensor) and self.edge_dim is None and self.edge_categories is None:
+        if isinstance(edge_attr, Tensor) and self.edge_spec == NO_EDGES:
             like_batch = edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
             if like_batch:
                 raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
@@ -375,7 +375,7 @@ class CoGNN(nn.Module):
         shown: dict[str, Any] = {"num_layers": self.num_layers, "norm_first": self.norm_first, "dropout": self.dropout}
         shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
         if self.action_network is not None:
-            shown |= {"action_space": self.action_network.action_space}
+            shown |= {"action_space": self.space.name}
             shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}
             shown |= {"eval_actions": self.eval_actions}
         shown |= {"pool": self.pool} if self.pool is not None else {}

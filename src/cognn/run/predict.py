@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cognn.data.dataset import Dataset
+from cognn.data.readers.files import file_format
 from cognn.data.store.store import is_store
 from cognn.errors import ConfigError, RunError
 from cognn.files.atomic import write
@@ -70,6 +71,6 @@ def write_predictions(
 def _new_graph(fitted: Fitted, graph: str, edges: str, graphs: str) -> Dataset:
     if not graph:
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a new graph; give its node table too")
-    if Path(graph).suffix.lower() in (".npz", ".graphml") and (edges or graphs):
+    if file_format(graph) is not None and (edges or graphs):
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
     return read_new(fitted.folder, graph, edges, graphs)

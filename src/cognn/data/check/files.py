@@ -12,9 +12,9 @@ from torch import Tensor
 from cognn.config.options import DataConfig
 from cognn.data.check.findings import CheckReport, edge_findings, label_findings, split_findings
 from cognn.data.dataset import Split, known_items
-from cognn.data.readers.array_checks import check_arrays
-from cognn.data.readers.arrays import array_targets, read_arrays
-from cognn.data.readers.files import open_tables, targets_of
+from cognn.data.readers.array_checks import Arrays, check_arrays
+from cognn.data.readers.arrays import array_targets
+from cognn.data.readers.files import file_format, open_tables, targets_of
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids, unknown_ids
 from cognn.data.splitting import column_splits, mask_splits, random_splits
 from cognn.data.store.store import Store, is_store, open_store, split_of
@@ -37,8 +37,9 @@ def check_files(source: str | Path | DataConfig) -> CheckReport:
     """
     config = source if isinstance(source, DataConfig) else DataConfig(dataset=str(source))
     report = CheckReport(config.dataset)
-    if Path(config.dataset).suffix.lower() == ".npz":
-        _check_arrays(report, config)
+    found = file_format(config.dataset)
+    if found is not None and found.arrays:
+        _check_arrays(report, config, found.read(config.dataset))
     elif is_store(config.dataset):
         _check_store(report, config)
     else:
@@ -152,8 +153,7 @@ def _check_labels(
         split_findings(report, splits, targets, x)
 
 
-def _check_arrays(report: CheckReport, config: DataConfig) -> None:
-    arrays = read_arrays(config.dataset)
+def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> None:
     checked = _try(report, partial(check_arrays, arrays))
     if checked is None:
         return

@@ -26,23 +26,8 @@ KEYS |= {"edge_attr": "edge_attr", "batch": "batch", "graph_ids": "batch"}
 KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_masks")}
 
 
-def load_npz(config: DataConfig) -> Dataset:
-    """Load the dataset in an ``.npz`` of ``numpy.savez``; pickled objects are refused.
-
-    ====================  ==============================================================================================
-    key                   content
-    ====================  ==============================================================================================
-    ``x``                 features ``(N, F)``, not scaled
-    ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
-    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
-    ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
-    ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
-    ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
-    ====================  ==============================================================================================
-
-    ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are accepted too.
-    """
-    arrays = read_arrays(config.dataset)
+def load_arrays(arrays: Arrays, config: DataConfig) -> Dataset:
+    """The dataset in the arrays of a file."""
     if config.directed is None:
         raise DataError(
             f"{config.dataset}: are its edges directed? Give --directed, or --undirected to use every edge in"
@@ -51,15 +36,11 @@ def load_npz(config: DataConfig) -> Dataset:
     return from_arrays(arrays, config.directed, config.task, config.metric, config.random_splits, config.data_seed)
 
 
-def npz_with_schema(schema: Schema, path: str) -> Dataset:
-    """Load a new graph for a model that was trained on arrays."""
-    if schema.source != "arrays" or Path(path).suffix.lower() != ".npz":
-        wanted = "an .npz or arrays" if schema.source == "arrays" else "tables or GraphML"
-        raise DataError(f"{path}: the model was trained on {wanted}; give it the same kind of file")
-    arrays = read_arrays(path)
+def arrays_with_schema(schema: Schema, arrays: Arrays) -> Dataset:
+    """New graphs for a model that was trained on arrays, without targets."""
     if (arrays.batch is None) != schema.task.readout.one_graph:
         raise DataError(
-            f"{path}: the model predicts {schema.task.readout.items}; 'batch' is for graphs, and only for them"
+            f"{arrays.name}: the model predicts {schema.task.readout.items}; 'batch' is for graphs, and only for them"
         )
     return with_schema(schema, arrays)
 
@@ -125,8 +106,22 @@ def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets
     return read_targets(table, list(columns), level, task, metric, coded=y.dtype.kind in "iu")
 
 
-def read_arrays(path: str) -> Arrays:
-    """Read the arrays of an archive under the keys of :func:`load_npz`."""
+def read_npz_arrays(path: str) -> Arrays:
+    """Read the arrays of an ``.npz`` of ``numpy.savez``; pickled objects are refused.
+
+    ====================  ==============================================================================================
+    key                   content
+    ====================  ==============================================================================================
+    ``x``                 features ``(N, F)``, not scaled
+    ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
+    ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
+    ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
+    ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
+    ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
+    ====================  ==============================================================================================
+
+    ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are accepted too.
+    """
     found = read_npz(path, KEYS)
     edges = found.pop("edges", None)
     if (edges is None) == ("edge_index" not in found):

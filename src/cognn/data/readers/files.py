@@ -1,7 +1,8 @@
 """The user's own files as a dataset, and new graphs for a model that was trained on such files."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -9,7 +10,7 @@ from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
 from cognn.data.catalogue import NAMES
 from cognn.data.dataset import Dataset, Level, Split, known_items
-from cognn.data.readers.arrays import load_npz, npz_with_schema
+from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_arrays
 from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
 from cognn.data.splitting import column_splits, random_splits
@@ -21,7 +22,24 @@ from cognn.data.tables.targets import Targets, missing_targets, read_targets
 from cognn.errors import DataError
 from cognn.files.safe_read import quote_names
 
-SUFFIXES = (*CSV, *PARQUET, ".npz", ".graphml")
+
+class FileFormat(NamedTuple):
+    """A format that holds a whole graph in one file."""
+
+    name: str
+    """With its article, for messages."""
+    read: Callable[[str], Any]
+    """From a path to ``Arrays`` or ``Tables``."""
+    arrays: bool
+    """Whether it gives ``Arrays``."""
+
+
+FORMATS = {
+    ".npz": FileFormat("an .npz", read_npz_arrays, arrays=True),
+    ".graphml": FileFormat("a .graphml", read_graphml, arrays=False),
+}
+"""Formats by the ending of the file."""
+SUFFIXES = (*CSV, *PARQUET, *FORMATS)
 
 
 class _Parts(NamedTuple):
@@ -45,6 +63,11 @@ def is_path(name: str) -> bool:
     return name not in NAMES and is_folder(name)
 
 
+def file_format(path: str) -> FileFormat | None:
+    """The format of a file that holds a whole graph; None for tables and folders."""
+    return FORMATS.get(Path(path).suffix.lower())
+
+
 def load_files(config: DataConfig) -> Dataset:
     """Load the dataset in a folder, an .npz, a .graphml, or a node table with its edge table.
 
@@ -59,8 +82,9 @@ def load_files(config: DataConfig) -> Dataset:
     Args:
         config: The files and the roles of their columns.
     """
-    if Path(config.dataset).suffix.lower() == ".npz":
-        return load_npz(config)
+    found = file_format(config.dataset)
+    if found is not None and found.arrays:
+        return load_arrays(found.read(config.dataset), config)
     return _dataset(config.dataset, _read(config))
 
 
@@ -94,8 +118,12 @@ def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "
         edges: The edge table of a node table.
         graphs: For graph tasks, a table that lists the graphs in the order wanted; by default that of the node table.
     """
-    if Path(path).suffix.lower() == ".npz" or schema.source == "arrays":
-        return npz_with_schema(schema, path)
+    found = file_format(path)
+    if (found is not None and found.arrays) or schema.source == "arrays":
+        if found is None or not found.arrays or schema.source != "arrays":
+            wanted = "an .npz or arrays" if schema.source == "arrays" else "tables or GraphML"
+            raise DataError(f"{path}: the model was trained on {wanted}; give it the same kind of file")
+        return arrays_with_schema(schema, found.read(path))
     return _dataset(path, _read_with_schema(schema, path, edges, graphs))
 
 
@@ -115,9 +143,10 @@ def _read_with_schema(schema: Schema, path: str, edges: str, graphs: str) -> _Pa
 
 def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
     """Open the tables of a folder, of a GraphML file, or of a node table with its edge and graph tables."""
-    folder = Path(path).expanduser()
-    if folder.suffix.lower() == ".graphml":
-        return read_graphml(path)
+    folder, found = Path(path).expanduser(), file_format(path)
+    if found is not None:
+        tables: Tables = found.read(path)
+        return tables
     if is_folder(path):
         nodes, edges, graphs = (
             given or table_in(folder, stem) for given, stem in (("", "nodes"), (edges, "edges"), (graphs, "graphs"))
