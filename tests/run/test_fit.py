@@ -262,7 +262,7 @@ def test_predictions_for_pyg_data_are_those_of_the_training_data() -> None:
     both = fitted.predict([data, data]).value
     torch.testing.assert_close(both, torch.cat([found.value, found.value]))
     new.x = torch.ones(12, 5)
-    with pytest.raises(DataError, match="data: 'x' has 5 features, the model learned from 3"):
+    with pytest.raises(DataError, match="data: 'x' has 5 features, the model was trained on 3"):
         fitted.predict(new)
 
 
@@ -380,12 +380,12 @@ def test_errors_name_options_as_python_does(tmp_path: Path) -> None:
     cognn.fit(data, out=out, **SMALL)
     with pytest.raises(RunError) as caught:
         cognn.fit(data, out=out, **SMALL)
-    assert str(caught.value) == f"{out}: holds a run already; go on with resume={str(out)!r}, or choose another out=..."
+    assert str(caught.value) == f"{out}: holds a run already; resume it with resume={str(out)!r}, or choose another out=..."
     (tmp_path / "nodes.csv").write_text("id,y\n1,a\n2,b\n")
     (tmp_path / "edges.csv").write_text("source,target\n1,2\n")
-    with pytest.raises(DataError, match="Say directed=True, or directed=False to take every edge both ways"):
+    with pytest.raises(DataError, match="Give directed=True, or directed=False to use every edge in both directions"):
         cognn.fit(tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", target="y")
-    with pytest.raises(DataError, match=r"Say target=\.\.\.; it has"):
+    with pytest.raises(DataError, match=r"Name it with target=\.\.\.; it has"):
         cognn.fit(tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", directed=True, ignore="y")
 
 
