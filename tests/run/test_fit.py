@@ -380,7 +380,10 @@ def test_errors_name_options_as_python_does(tmp_path: Path) -> None:
     cognn.fit(data, out=out, **SMALL)
     with pytest.raises(RunError) as caught:
         cognn.fit(data, out=out, **SMALL)
-    assert str(caught.value) == f"{out}: holds a run already; resume it with resume={str(out)!r}, or choose another out=..."
+    assert (
+        str(caught.value)
+        == f"{out}: holds a run already; resume it with resume={str(out)!r}, or choose another out=..."
+    )
     (tmp_path / "nodes.csv").write_text("id,y\n1,a\n2,b\n")
     (tmp_path / "edges.csv").write_text("source,target\n1,2\n")
     with pytest.raises(DataError, match="Give directed=True, or directed=False to use every edge in both directions"):

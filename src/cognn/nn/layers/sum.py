@@ -38,7 +38,8 @@ class SumLayer(CooperativeLayer):
             ).split(self.out_channels, dim=-1)
             out = hearing.own(own) + hearing.sum(message, scale=scale)
         else:
-            out = self.lin_self(hearing.own(x)) + self.lin_neighbor(hearing.sum(x, scale=scale))
+            heard = hearing.sum(x, scale=scale)  # first, so that gradients are added in the order of version 0.1
+            out = self.lin_self(hearing.own(x)) + self.lin_neighbor(heard)
         return out if self.edges is None else out + hearing.edges(self.edges, scale=scale)
 
     def scale(self, hearing: Hearing) -> Tensor | None:
