@@ -31,6 +31,8 @@ def heard(
 
     A gate of None is open.  ``weight`` ``(E,)`` are edge weights.
     """
+    if not torch.is_grad_enabled() and not is_compiling():  # 10 % of an evaluation of small graphs
+        return _rows(listen, kernels.matmul(adjacency, _rows(broadcast, x), weight))
     return _Heard.apply(x, listen, broadcast, weight, adjacency, False)
 
 
