@@ -231,10 +231,9 @@ def test_other_errors_are_those_of_cognn() -> None:
         net(case.x[:, :4], case.edge_index)
     with pytest.raises(ValueError, match="edge_attr: this model takes none"):
         net(case.x, case.edge_index, torch.randn(30, 2))
-    with pytest.raises(ValueError, match="pool: missing for a batch"):
-        net(case.x, case.edge_index, batch=one_batch(9))
-    with pytest.raises(ValueError, match="batch: missing for pool='mean'"):
-        build("gat", level="graph")(case.x, case.edge_index)
+    assert torch.equal(net(case.x, case.edge_index, batch=one_batch(9)), net(case.x, case.edge_index))
+    pooled = build("gat", level="graph")
+    assert torch.equal(pooled(case.x, case.edge_index), pooled(case.x, case.edge_index, batch=one_batch(9)))
     with pytest.raises(ValueError, match="heads: expected a divisor of out_channels=4, got 3"):
         DotAttention(5, 4, heads=3)
 

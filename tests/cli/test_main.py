@@ -172,7 +172,7 @@ def test_predict_refuses_what_does_not_fit_together(tmp_path: Path, capsys) -> N
         assert "run: the dataset has changed since this run" in capsys.readouterr().err
     Path("nodes.csv").unlink()
     assert main(["predict", "run"]) == 2
-    assert "run: what it was trained on cannot be read again (nodes.csv: no such file)" in capsys.readouterr().err
+    assert "run: its training data cannot be read again (nodes.csv: no such file)" in capsys.readouterr().err
 
 
 def test_a_new_graph_needs_nothing_of_the_old_one(tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def test_datasets_of_pyg_and_of_ours() -> None:
         ({"norm": "loud"}, "model.norm: expected one of layer"),
         ({"env": torch.nn.Linear}, "env: the callable must return a PyG MessagePassing layer, got Linear"),
         ({"hidden": 5}, "hidden: unknown option; did you mean hidden_channels"),
-        ({"resume": "run", "epochs": 5}, "epochs: a run goes on with its own"),
-        ({"resume": "run", "out": "other"}, "out: a run goes on with its own"),
+        ({"resume": "run", "epochs": 5}, "epochs: a resumed run keeps its own options"),
+        ({"resume": "run", "out": "other"}, "out: a resumed run keeps its own options"),
         ({"lr": 0.0}, "lr: expected a number above 0"),
     ],
 )

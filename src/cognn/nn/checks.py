@@ -56,11 +56,18 @@ def arguments(
     features(x, model.in_channels, dtype)
     prepared = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
     graph(prepared, x)
+    numbers_nodes = isinstance(edge_attr, Tensor) and edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
+    if numbers_nodes and model.edge_spec == NO_EDGES:
+        raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
     edge_attr = edge_features(edge_attr, prepared.num_edges, model.edge_spec, dtype)
-    batch = prepared.batch if batch is None and model.pool is not None else batch
-    graph_numbers(batch, model.pool, prepared.num_nodes, num_graphs)
-    if num_graphs is None and batch is prepared.batch is not None:
-        num_graphs = prepared.num_graphs
+    if model.pool is None:  # as in PyG, a batch is then of no use
+        return prepared, edge_attr, None, None
+    if batch is None:
+        batch, own = prepared.batch, prepared.num_graphs
+        num_graphs = own if num_graphs is None else num_graphs
+    if batch is None:  # one graph
+        return prepared, edge_attr, x.new_zeros(x.size(0), dtype=torch.long), num_graphs
+    graph_numbers(batch, prepared.num_nodes, num_graphs)
     return prepared, edge_attr, batch, num_graphs
 
 
@@ -146,16 +153,8 @@ def actions(value: Any, num_layers: int, num_nodes: int, space: ActionSpace, has
     _once("actions", value, _action_codes, space.names)
 
 
-def graph_numbers(value: Tensor | None, pool: str | None, num_nodes: int, num_graphs: int | None = None) -> None:
-    """Reject a batch without a pool, a pool without a batch, and a batch of a wrong shape or range."""
-    if value is None:
-        if pool is not None:
-            raise ValueError(
-                f"batch: missing for pool={pool!r}; for one graph pass zeros (long), for node tasks use pool=None"
-            )
-        return
-    if pool is None:
-        raise ValueError("pool: missing for a batch; build the model with pool='mean', 'sum' or 'max'")
+def graph_numbers(value: Tensor, num_nodes: int, num_graphs: int | None = None) -> None:
+    """Reject a batch of a wrong type, shape or range."""
     if not isinstance(value, Tensor) or value.dtype != torch.long:
         raise TypeError(
             f"batch: expected a LongTensor of shape (N,), got {getattr(value, 'dtype', type(value).__name__)}"

@@ -17,15 +17,13 @@ from cognn.nn.action_network import ActionNetwork
 from cognn.nn.actions import ACTION_MODES, SPACES, ActionMode, SpaceName
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
-from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
 from cognn.nn.layers import LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
-from cognn.nn.layerwise.loader_inference import infer_from_loader
 from cognn.nn.options.constructor import named_options
-from cognn.nn.options.pretrained import load_model, save_model
 from cognn.nn.options.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
 from cognn.nn.trace import Trace
 
@@ -54,31 +52,29 @@ class CoGNN(nn.Module):
         num_layers: Number of cooperative layers.
         env: Environment layer: ``"sum" "mean" "gcn" "gin" "gat"``, a layer class of PyG or its name, or a callable
             ``(in, out) -> MessagePassing``.
-        action: Layer of the action network, likewise; None leaves out the actions: the plain base network.
+        action: Layer of the action network, likewise; None for no actions, which gives the base network.
         action_channels: Width of the action network.
         action_layers: Depth of the action network.
         action_space: ``"joint"`` draws one of four actions, ``"factored"`` listening and broadcasting independently.
         temperature: A number, or ``"learned"``: per node :math:`1/\tau = \mathrm{softplus}(w \cdot h) + \tau_0`.
-        tau0: The least inverse temperature when it is learned.
+        tau0: Minimum of the inverse temperature when it is learned.
         mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
         norm: ``"layer"`` (over the channels of a node), ``"batch"`` or None; PyG's names are understood.
         norm_first: True: norm, update, dropout, act, + residual.  False: update + residual, norm, act, dropout.
         residual: ``"identity"``, ``"linear"`` or None.
-        dropout: Share of values dropped in training.
+        dropout: Dropout probability.
         act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``, another of ``torch.nn``, or a module.
         pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks; PyG's names are understood.
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
-        standard_bias: Constant added to the logits of STANDARD: with 3 or so, nodes begin by keeping most edges.
-        input_dropout: Share of the features themselves that are dropped in training; helps with sparse ones.
-        compile: Compile the layers, where there is a C++ compiler: once for all of them, or as a whole if they are few;
-            the results are the same.
-        checkpoint: Forget in training what happens inside a layer and compute it again in the backward pass: less
-            memory, more time, the same results.
+        standard_bias: Added to the logit of STANDARD; with about 3, most edges are kept at the start of training.
+        input_dropout: Dropout of the features; helps if they are sparse.
+        compile: Compile the layers with ``torch.compile``, if there is a C++ compiler; the results are the same.
+        checkpoint: Gradient checkpointing of every layer: less memory, more time, the same results.
         eval_actions: How nodes act in ``eval()``: ``"argmax"``, ``"expected"`` or ``"sample"``; training samples.
-        jk: Jumping knowledge: decode the states of all layers, joined by PyG's ``JumpingKnowledge`` (``"cat"``,
-            ``"max"``, ``"lstm"``); None and ``"last"`` decode the last ones.
+        jk: Jumping knowledge over all layers, as PyG's ``JumpingKnowledge``: ``"cat"``, ``"max"`` or ``"lstm"``; None
+            and ``"last"`` decode the states of the last layer.
     """
 
     @named_options
@@ -194,7 +190,7 @@ class CoGNN(nn.Module):
         Args:
             x: Node features ``(N, in_channels)``.
             edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.  A tensor is sorted
-                once and remembered; one that is changed through ``.data`` or a shared NumPy array is not sorted again.
+                once and cached; a change through ``.data`` or a shared NumPy array is not noticed.
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
                 Without it all nodes are one graph.  A model without ``pool`` ignores it.
@@ -207,7 +203,7 @@ class CoGNN(nn.Module):
         """
         if actions is None and samples is None and not self.training and self.action_network is not None:
             actions = self.eval_actions
-        batch, num_graphs = self._graphs(x, edge_index, edge_attr, batch, num_graphs)
+        self._initialise(x)
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
@@ -267,6 +263,8 @@ class CoGNN(nn.Module):
             loader: A ``NeighborLoader`` of all nodes in order with ``num_neighbors=[-1]``, one hop, for any depth.
             device: Where to compute; by default where the model is.
         """
+        from cognn.nn.layerwise.loader_inference import infer_from_loader  # 5 ms of `from cognn import CoGNN`
+
         return infer_from_loader(self, loader, device)
 
     schema: dict[str, Any] | None = None
@@ -274,6 +272,8 @@ class CoGNN(nn.Module):
 
     def save_pretrained(self, path: str | Path) -> None:
         """Write the model to a folder, as ``config.json`` and ``model.safetensors``."""
+        from cognn.nn.options.pretrained import save_model  # 7 ms of `from cognn import CoGNN`
+
         save_model(self, path)
 
     @classmethod
@@ -291,6 +291,8 @@ class CoGNN(nn.Module):
 
         def build(encoder: dict[str, Any] | None = None, **saved: Any) -> "CoGNN | Encoded":
             return cls(**saved) if encoder is None else behind_encoder(cls(**saved), **encoder)
+
+        from cognn.nn.options.pretrained import load_model  # as above
 
         model: CoGNN | Encoded = load_model(build, path, split, options)
         return model
@@ -311,7 +313,7 @@ class CoGNN(nn.Module):
         return enter(self, self.lift(x))
 
     def lift(self, x: Tensor) -> Tensor:
-        """The features at the width of the environment network, once they are known to be finite."""
+        """Encode the features to the width of the environment network, and check that they are finite."""
         h = self.encoder(drop(x, self.input_dropout, self.training))
         checks.finite(x, h)
         return h
@@ -326,25 +328,17 @@ class CoGNN(nn.Module):
             h = self._drop(self.act(linear(h)))
         return self.decoder[-1](h)
 
-    def _graphs(
-        self, x: Tensor, edge_index: Any, edge_attr: Any, batch: Tensor | None, num_graphs: int | None
-    ) -> tuple[Tensor | None, int | None]:
-        """The batch and its size as the pool needs them; a lazy model takes its width from ``x``."""
-        if not isinstance(x, Tensor) or x.dim() != 2:
-            return batch, num_graphs  # refused in a moment
-        if self.in_channels == -1 and isinstance(self.encoder, nn.LazyLinear):
+    def _initialise(self, x: Any) -> None:
+        """Take the width of a lazy model from its first input."""
+        if (
+            self.in_channels == -1
+            and isinstance(x, Tensor)
+            and x.dim() == 2
+            and isinstance(self.encoder, nn.LazyLinear)
+        ):
             if self.encoder.has_uninitialized_params():
                 self.encoder.initialize_parameters(x)
             self.in_channels = self.encoder.weight.size(1)
-        if isinstance(edge_attr, Tensor) and self.edge_spec == NO_EDGES:
-            like_batch = edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
-            if like_batch:
-                raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
-        if self.pool is None:
-            return None, None
-        if batch is None and getattr(edge_index, "batch", None) is None:
-            return x.new_zeros(x.size(0), dtype=torch.long), num_graphs or 1
-        return batch, num_graphs
 
     def _drop(self, h: Tensor) -> Tensor:
         return drop(h, self.dropout, self.training)

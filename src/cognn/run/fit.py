@@ -32,7 +32,7 @@ __all__ = ["Fitted", "Prediction", "fit", "open_run", "precision", "predict"]
 
 @dataclass
 class Prediction:
-    """What a model predicts for every item of a dataset."""
+    """Predictions for every item of a dataset."""
 
     value: Tensor
     """Probabilities ``(items, classes)``, of labels ``(items, labels)``, or values ``(items, targets)``.
@@ -57,28 +57,28 @@ class Fitted:
 
     @property
     def dataset(self) -> Dataset:
-        """What the run was trained on, read when it is first asked for: predictions on a new graph need none of it."""
+        """The training data, loaded on first use; predictions on a new graph do not need it."""
         if self.data is None:
             try:
                 self.data = self._same(load_data(self.config.data))
             except DataError as error:
-                raise RunError(f"{self.folder}: what it was trained on cannot be read again ({error})") from None
+                raise RunError(f"{self.folder}: its training data cannot be read again ({error})") from None
         return self.data
 
     @property
     def best_split(self) -> int:
-        """The split whose model did best on its validation items."""
+        """The split with the best validation score."""
         sign = -1 if self.result["metric"] == "mae" else 1
         return int(max(self.result["splits"], key=lambda split: sign * split["val"])["split"])
 
     def model(self, split: int | None = None, dataset: Dataset | None = None) -> nn.Module:
         """The trained model of a split (by default the best) at its best epoch, in evaluation mode.
 
-        Its nodes act as the scores of the run say: ``eval_actions`` is the option ``actions`` of the run.
+        Its ``eval_actions`` is the option ``actions`` of the run.
 
         Args:
-            split: Which one.
-            dataset: Data with the same columns to take the sizes from; by default the training data.
+            split: The split.
+            dataset: A dataset with the same columns, for the widths of the model; by default the training data.
         """
         path = self._weights(split)
         model = build_model(self.config.model, dataset or self.dataset)
@@ -102,7 +102,7 @@ class Fitted:
         Args:
             data: What :func:`fit` takes: files, a PyG ``Data``, a list of them, or a ``Dataset``; new data needs no
                 targets.  By default the training data.
-            split: Which split's model; by default the one that did best on its validation items.
+            split: The split whose model is used; by default the one with the best validation score.
             samples: Draws of the actions for the spread; 0 is none.
             actions: Whether to return the actions of the nodes.
             edges: The edge table that goes with a node table.
@@ -123,7 +123,7 @@ class Fitted:
         Args:
             data: A PyG ``Data`` with ``y``, a list of them, or a ``Dataset``; by default the training data, of which
                 the test items of the split count.
-            split: Which split's model; by default the one that did best on its validation items.
+            split: The split whose model is used; by default the one with the best validation score.
         """
         with python_words():
             dataset, config = self._read(data), self.config.train
@@ -156,19 +156,19 @@ class Fitted:
         return self.folder / f"split-{self._index(split)}" / "best.safetensors"
 
     def _same(self, dataset: Dataset) -> Dataset:
-        """Refuse data that has changed: its columns would be scaled, and its items split, in another way."""
+        """Refuse changed data: its columns would be scaled, and its items split, differently."""
         if load_tensors(self._weights(None))[1]["identity"]["data"] != fingerprint(dataset):
-            raise RunError(f"{self.folder}: the dataset has changed since this run; what it holds now is a new graph")
+            raise RunError(f"{self.folder}: the dataset has changed since this run; predict it as a new graph")
         return dataset
 
 
 def precision(config: TrainConfig) -> AbstractContextManager[object]:
-    """The arithmetic that the scores of a run were taken with, but for double precision, which scores do not show."""
+    """Autocast as in the scores of a run; double precision is not repeated, because it does not show in them."""
     return torch.autocast("cpu", torch.bfloat16) if config.precision.endswith("mixed") else nullcontext()
 
 
 def check_draws(samples: int) -> None:
-    """One draw has no spread: 0 would claim that the actions do not matter."""
+    """Reject a single draw: its standard deviation is undefined."""
     if samples < 0 or samples == 1:
         raise ConfigError(f"samples: expected 0, or 2 and more for a spread, got {samples}")
 
@@ -192,11 +192,11 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
 
 
 def open_run(folder: str | Path, data: Any = None) -> Fitted:
-    """A run that was trained before.
+    """Open a finished run.
 
     Args:
-        folder: Of the run.
-        data: What it was trained on, if that came from memory; files and known datasets are found again.
+        folder: The folder of the run.
+        data: The training data, if it was given in memory; files and known datasets are loaded again.
     """
     folder = Path(folder)
     config = run_config(folder)
@@ -239,9 +239,9 @@ def fit(
             :class:`~cognn.data.dataset.Dataset`; a recipe can name it too, and a resumed run knows its own.
         out: Folder of the run; by default a new one among the temporary files.
         jobs: Splits to train at once.
-        report: Told after every evaluation: split, metrics, best validation score and its epoch.
+        report: Called after every evaluation with split, metrics, best validation score and its epoch.
         recipe: TOML file with options, or the name of a recipe that comes with cognn; options given here win.
-        resume: Go on with the run in this folder, with its own options.
+        resume: Folder of a run to resume, with its own options.
         tensorboard: Whether to write the curves for TensorBoard too.
         options: Options of the data, the model and the training by their names.
     """
@@ -265,7 +265,7 @@ def _fit(
         own = {"recipe": recipe, "out": out, "data": data if isinstance(data, str | Path) else None}
         given = [*options, *(name for name, value in own.items() if value is not None)]
         if given:
-            raise ConfigError(f"{given[0]}: a run goes on with its own; leave it out, or start a new run")
+            raise ConfigError(f"{given[0]}: a resumed run keeps its own options; leave it out, or start a new run")
         folder = Path(resume)
         config = run_config(folder)
         dataset = _dataset(data, config)
@@ -288,7 +288,7 @@ def _fit(
     try:
         return Fitted(folder, config, train_run(folder, jobs, report, dataset, tensorboard), dataset)
     except Interrupted:
-        raise Interrupted(f"stopped; go on with cognn.fit(resume={str(folder)!r})") from None
+        raise Interrupted(f"stopped; resume with cognn.fit(resume={str(folder)!r})") from None
 
 
 def _dataset(data: Any, config: Config) -> Dataset:
