@@ -223,7 +223,7 @@ def test_from_graphml(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(own["prediction"]) <= {"Mr. Hi", "Officer"}
     same(own, pl.read_csv("again.csv"))
     assert main(["train", *words, "--edges", "edges.csv", "--out", "no"]) == 2
-    assert "edges: means nothing for a .graphml" in capsys.readouterr().err
+    assert "edges: has no effect for a .graphml" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", KINDS)

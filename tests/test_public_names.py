@@ -10,7 +10,7 @@ import cognn
 
 
 def test_dir_lists_the_public_names_and_nothing_else() -> None:
-    assert dir(cognn) == sorted([*cognn.__all__, "__version__"])
+    assert dir(cognn) == sorted([*cognn.__all__, "__version__", "data", "errors", "inference", "nn", "report"])
     for name in dir(cognn):
         assert getattr(cognn, name) is not None
 

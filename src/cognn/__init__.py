@@ -37,6 +37,8 @@ _HOMES = {
     "cognn.nn.trace": ("Trace",),
     "cognn.run.fit": ("Fitted", "fit", "open_run"),
 }
+_ROOMS = ("data", "errors", "inference", "nn", "report")
+"""Sub-packages with public names, for ``cognn.data.root_neighbors`` after ``import cognn``."""
 
 
 def __getattr__(name: str) -> Any:
@@ -46,8 +48,10 @@ def __getattr__(name: str) -> Any:
             value = getattr(import_module(home), name)
             globals()[name] = value
             return value
+    if name in _ROOMS:
+        return import_module(f"cognn.{name}")
     raise AttributeError(f"module 'cognn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_ROOMS, "__version__"])

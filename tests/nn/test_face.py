@@ -8,6 +8,7 @@ from torch import nn
 from torch_geometric.nn import GATv2Conv
 
 from cognn import CoGNN, Graph
+from cognn.nn.encoders import Encoded, SignFlip
 from cognn.nn.layers import GATLayer
 
 
@@ -201,3 +202,21 @@ def test_the_representation_shows_what_no_module_does() -> None:
     assert "input_dropout=0.1" in repr(net(input_dropout=0.1))
     assert "temperature" not in repr(net(action=None))
     assert "heads=2" in repr(net(env=lambda i, o: GATLayer(i, o, heads=2)))
+
+
+def test_a_layer_instance_is_refused_and_a_wrong_first_input_sets_no_width() -> None:
+    with pytest.raises(TypeError, match="got an instance; pass the class"):
+        CoGNN(3, 8, out_channels=2, num_layers=1, env=GATv2Conv(8, 8))
+    lazy = CoGNN(-1, 8, out_channels=2, num_layers=1)
+    edges = torch.tensor([[0, 1], [1, 0]])
+    with pytest.raises((TypeError, ValueError)):
+        lazy(torch.zeros(2, 4, dtype=torch.long), edges)
+    assert lazy(torch.zeros(2, 3), edges).shape == (2, 2)
+
+
+def test_signs_are_flipped_per_graph_of_a_batch() -> None:
+    torch.manual_seed(0)
+    seen = []
+    model = Encoded(nn.Identity(), lambda x, *_, **__: seen.append(x), SignFlip()).train()
+    model(torch.ones(64, 1), torch.zeros(2, 0, dtype=torch.long), batch=torch.arange(64))
+    assert set(seen[0].flatten().tolist()) == {-1.0, 1.0}

@@ -75,7 +75,7 @@ def test_the_layout_is_that_of_the_hub_mixin(tmp_path: Path) -> None:
 def test_what_has_no_name_cannot_be_saved(tmp_path: Path) -> None:
     for option in ({"env": lambda i, o: GATv2Conv(i, o)}, {"act": nn.LeakyReLU(0.3)}, {"act": torch.relu}):
         model = net(**option)
-        with pytest.raises(RunError, match=f"^{next(iter(option))}: .* has no name that builds it again"):
+        with pytest.raises(RunError, match=f"^{next(iter(option))}: .* cannot be saved"):
             model.save_pretrained(tmp_path / "model")
         assert pickle.loads(pickle.dumps(model)) is not None
     with pytest.raises(RunError, match="in_channels: is -1 until the model has seen data"):
@@ -216,3 +216,10 @@ def test_runs_that_have_no_such_model(tmp_path: Path) -> None:
     (tmp_path / "gcn" / "result.json").unlink()
     with pytest.raises(RunError, match="this run is not finished; resume it"):
         CoGNN.from_pretrained(tmp_path / "gcn")
+
+
+def test_a_saved_model_keeps_its_type_and_refuses_other_sizes(tmp_path: Path) -> None:
+    CoGNN(3, 8, out_channels=2, num_layers=1).double().save_pretrained(tmp_path)
+    assert CoGNN.from_pretrained(tmp_path).encoder.weight.dtype == torch.float64
+    with pytest.raises(TypeError, match=r"'eval_action' cannot be changed; only .*eval_actions"):
+        CoGNN.from_pretrained(tmp_path, eval_action="sample")

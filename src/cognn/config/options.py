@@ -252,7 +252,7 @@ def refuse_unused(config: DataConfig, used: set[str], source: str) -> None:
     """Refuse options that a source of data does not use: the user expects an effect."""
     for option in fields(config):
         if option.name not in used and getattr(config, option.name) != option.default:
-            raise ConfigError(f"{option.name}: means nothing for {source}; leave it out")
+            raise ConfigError(f"{option.name}: has no effect for {source}; leave it out")
 
 
 def _at_least(low: float, **values: float) -> None:

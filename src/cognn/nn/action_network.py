@@ -68,7 +68,7 @@ class ActionNetwork(nn.Module):
         return self.logits(h, Hearing(graph, edge_attr=edge_attr))
 
     def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
-        """The same of states that hear all of their neighbours."""
+        """Logits of the states ``h``; every node hears all its neighbours."""
         outputs = []
         for network in self.networks:
             z = h

@@ -66,11 +66,6 @@ class ActionSpace:
     num_networks: int = 1
     width: int = 4
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of a node's logits."""
-        return (self.width,)
-
     def logits(self, outputs: list[Tensor], standard_bias: float = 0.0) -> Tensor:
         """The logits of all nodes from the outputs ``(N, width)`` of the networks.
 
@@ -144,11 +139,6 @@ class FactoredSpace(ActionSpace):
     name = "factored"
     num_networks = 2
     width = 2
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of a node's logits."""
-        return (self.num_networks, self.width)
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """Probabilities ``(N, actions)`` of the actions."""

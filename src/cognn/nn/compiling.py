@@ -43,15 +43,15 @@ def compiled(model: CooperativeModel) -> Execution:
         return EAGER
     if model not in _compiled:
         together = model.num_layers if model.num_layers <= TOGETHER else 1
-        _compiled[model] = Execution(_compile(enter), _compile(run_layers), together)
+        _compiled[model] = Execution(_compile(enter), _compile(run_layers, cpp_wrapper=together > 1), together)
     return _compiled[model]
 
 
-def _compile(function: Any) -> Callable[..., Any]:
+def _compile(function: Any, cpp_wrapper: bool = False) -> Callable[..., Any]:
     # torch.compile keeps its cache, and its limit of recompilations, per code object: a copy gives each model its own.
     own = FunctionType(function.__code__.replace(), function.__globals__, function.__name__)
     # Without this limit on inlining, the compiler recomputes an activation three times instead of storing it.
-    return torch.compile(own, dynamic=True, options={"realize_opcount_threshold": 6})
+    return torch.compile(own, dynamic=True, options={"realize_opcount_threshold": 6, "cpp_wrapper": cpp_wrapper})
 
 
 @cache

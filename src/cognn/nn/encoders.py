@@ -186,8 +186,10 @@ class Encoded(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor | Graph, *args: Any, **options: Any) -> Any:
         """Call the model with encoded features."""
         if self.flip is not None:
-            graph = edge_index if isinstance(edge_index, Graph) else None
-            x = self.flip(x, graph.batch, graph.num_graphs) if graph is not None else self.flip(x)
+            batch, num_graphs = options.get("batch"), options.get("num_graphs")
+            if batch is None and isinstance(edge_index, Graph):
+                batch, num_graphs = edge_index.batch, edge_index.num_graphs
+            x = self.flip(x, batch, num_graphs)
         return self.model(self.encoder(x), edge_index, *args, **options)
 
 

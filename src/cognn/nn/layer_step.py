@@ -63,15 +63,20 @@ def run_layers(
     hearing: Hearing,
     actions: ActionMode | Sequence[Tensor],
     generator: torch.Generator | None,
-    keep_logits: bool,
+    keep: bool,
 ) -> list[LayerOutput]:
-    """Run consecutive layers; ``actions`` is a mode, or the codes ``(N,)`` of each layer."""
+    """Run consecutive layers; ``actions`` is a mode, or the codes ``(N,)`` of each layer.
+
+    Returns the outputs of all layers with ``keep``, otherwise only the states after the last: a compiled function
+    would have to store whatever it returns.
+    """
     outputs = []
     for index, parts in enumerate(layers):
         codes = actions if isinstance(actions, str) else actions[index]
-        outputs.append(run_layer(model, parts, h, hearing, codes, generator, keep_logits))
-        h = outputs[-1].h
-    return outputs
+        output = run_layer(model, parts, h, hearing, codes, generator, keep)
+        outputs.append(output)
+        h = output.h
+    return outputs if keep else [LayerOutput(h, None, None)]
 
 
 def run_layer(
@@ -81,12 +86,12 @@ def run_layer(
     hearing: Hearing,
     actions: ActionMode | Tensor,
     generator: torch.Generator | None,
-    keep_logits: bool,
+    keep: bool,
 ) -> LayerOutput:
     """Run one layer on the states ``h`` ``(N, channels)``."""
     if model.norm_first:
         h = parts.norm(h)
-    decision, logits = decide(model, h, hearing, actions, generator, keep_logits)
+    decision, logits = decide(model, h, hearing, actions, generator, keep)
     if decision is not None:
         hearing = hearing._replace(gates=decision.gates)
     return LayerOutput(update(model, parts, h, hearing), decision, logits)
@@ -107,11 +112,11 @@ def decide(
     hearing: Hearing,
     actions: ActionMode | Tensor,
     generator: torch.Generator | None,
-    keep_logits: bool,
+    keep: bool,
 ) -> tuple[Decision | None, Tensor | None]:
     """The action network's part of a layer: the decision and its logits."""
     forced, logits = isinstance(actions, Tensor), None
-    if model.action_network is not None and (keep_logits or not forced):
+    if model.action_network is not None and (keep or not forced):
         logits = model.action_network.logits(h, hearing)
     if isinstance(actions, Tensor):
         return model.space.force(actions, h.dtype), logits

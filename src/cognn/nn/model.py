@@ -59,7 +59,8 @@ class CoGNN(nn.Module):
         temperature: A number, or ``"learned"``: per node :math:`1/\tau = \mathrm{softplus}(w \cdot h) + \tau_0`.
         tau0: Minimum of the inverse temperature when it is learned.
         mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
-        norm: ``"layer"`` (over the channels of a node), ``"batch"`` or None; PyG's names are understood.
+        norm: ``"layer"``, ``"batch"`` or None, or PyG's names of these; ``"layer_norm"`` normalises each node, as PyG's
+            ``LayerNorm(mode="node")``.
         norm_first: True: norm, update, dropout, act, + residual.  False: update + residual, norm, act, dropout.
         residual: ``"identity"``, ``"linear"`` or None.
         dropout: Dropout probability.
@@ -203,7 +204,8 @@ class CoGNN(nn.Module):
         """
         if actions is None and samples is None and not self.training and self.action_network is not None:
             actions = self.eval_actions
-        self._initialise(x)
+        if self.in_channels == -1:
+            self._initialise(x)
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
@@ -233,24 +235,22 @@ class CoGNN(nn.Module):
         num_graphs: int | None,
         actions: ActionMode | Tensor,
         generator: torch.Generator | None,
-        keep_logits: bool = False,
+        keep: bool = False,
     ) -> tuple[Tensor, list[LayerOutput]]:
-        """The outputs, and those of the layers if ``keep_logits``; otherwise only states are kept."""
+        """The outputs, and those of the layers if ``keep``."""
+        keep = keep or self.jk is not None
         execution = compiled(self) if self.compiled and generator is None else EAGER
         run_layers, together = execution.run_layers, execution.together
         if self.checkpoint and torch.is_grad_enabled():
             run_layers, together = checkpointed(run_layers), 1
-        h, states, kept, layers = execution.enter(self, self.lift(x)), [], [], list(self.parts())
+        h, kept, layers = execution.enter(self, self.lift(x)), [], list(self.parts())
         for first in range(0, self.num_layers, together):
             group = slice(first, first + together)
             codes = actions if isinstance(actions, str) else actions[group]
-            outputs = run_layers(self, layers[group], h, hearing, codes, generator, keep_logits)
+            outputs = run_layers(self, layers[group], h, hearing, codes, generator, keep)
             h = outputs[-1].h
-            if self.jk is not None:
-                states += [output.h for output in outputs]
-            if keep_logits:
-                kept += outputs
-        h = h if self.jk is None else self.jk(states)
+            kept += outputs if keep else []
+        h = h if self.jk is None else self.jk([output.h for output in kept])
         return self.decode(h, batch, num_graphs), kept
 
     def inference(self, loader: Iterable[Any], device: torch.device | str | None = None) -> Tensor:
@@ -280,13 +280,13 @@ class CoGNN(nn.Module):
     def from_pretrained(cls, path: str | Path, *, split: int | None = None, **options: Any) -> "CoGNN | Encoded":
         """The model that :meth:`save_pretrained` or a training wrote, in evaluation mode; it needs no training data.
 
-        A model of categorical features, such as atoms, comes with its encoder.  That of a run on tables has their
-        columns, vocabularies and means in ``schema``.
+        A model of categorical features, such as atoms, comes with its encoder.  If the run was trained on tables,
+        ``model.schema`` describes their columns, categories and means; ``cognn.open_run(folder).predict`` applies it.
 
         Args:
             path: A folder, the folder of a run, or the name of a model on the Hugging Face Hub.
             split: Which split's model of a run; by default the one that did best on its validation items.
-            options: Options to change, such as ``eval_actions``.
+            options: Options to change that do not touch the weights, such as ``eval_actions``.
         """
 
         def build(encoder: dict[str, Any] | None = None, **saved: Any) -> "CoGNN | Encoded":
@@ -329,13 +329,8 @@ class CoGNN(nn.Module):
         return self.decoder[-1](h)
 
     def _initialise(self, x: Any) -> None:
-        """Take the width of a lazy model from its first input."""
-        if (
-            self.in_channels == -1
-            and isinstance(x, Tensor)
-            and x.dim() == 2
-            and isinstance(self.encoder, nn.LazyLinear)
-        ):
+        """Take the width of a lazy model from its first input, if that is valid."""
+        if isinstance(x, Tensor) and x.dim() == 2 and x.is_floating_point() and isinstance(self.encoder, nn.LazyLinear):
             if self.encoder.has_uninitialized_params():
                 self.encoder.initialize_parameters(x)
             self.in_channels = self.encoder.weight.size(1)

@@ -125,12 +125,12 @@ def kept_ratio(
     return figure
 
 
-def action_shares(shares: ArrayLike, title: str = "") -> Figure:
-    """Share of the nodes with each of the four actions, ``(num_layers, 4)``, as stacked bars per layer."""
+def action_shares(shares: ArrayLike, title: str = "", names: Sequence[str] = JOINT.names) -> Figure:
+    """Share of the nodes with each action, ``(num_layers, actions)``, as stacked bars per layer."""
     table = np.asarray(shares, dtype=float)
     figure, axes = canvas(title)
     below, hatches = np.zeros(len(table)), ["", "////", "....", "xx"]
-    for action, name in enumerate(JOINT.names):
+    for action, name in enumerate(names):
         look: dict[str, Any] = {"color": ACTIONS[action], "hatch": hatches[action], "edgecolor": "white"}
         axes.bar(_layers(below), table[:, action], 0.8, below, label=name.lower(), linewidth=0.3, **look)
         below = below + table[:, action]

@@ -67,7 +67,7 @@ def write_figures(
     drawn: dict[str, Any] = {"training": _training(view, title)}
     if view.trace is not None:
         together, named = view.decisions["all"][0], view.decisions
-        drawn["action-shares"] = figures.action_shares(together.shares, title)
+        drawn["action-shares"] = figures.action_shares(together.shares, title, together.actions)
         drawn["kept-ratio"] = figures.kept_ratio(together.kept.tolist(), title)
         for by in list(named)[1:]:
             lines = {group.name: group.kept.tolist() for group in named[by]}

@@ -17,6 +17,7 @@ from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
+from cognn.nn.actions import JOINT
 from cognn.nn.options.resolve import is_remembered
 from cognn.run.log_tail import RunCallback
 from cognn.run.new_data import as_new
@@ -43,6 +44,8 @@ class Prediction:
     """Their standard deviation over draws of the actions; None without draws."""
     actions: Tensor | None
     """Action codes ``(num_layers, N)`` of one pass, if asked for."""
+    action_names: tuple[str, ...] = JOINT.names
+    """What the codes mean."""
 
 
 @dataclass
@@ -188,7 +191,9 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
                 spreads.append(torch.stack([predictions(kind, draw) for draw in draws]).std(0))
             if actions:
                 codes.append(model(*inputs, actions=config.actions, return_trace=True)[1].actions)
-    return Prediction(value, torch.cat(spreads) if spreads else None, torch.cat(codes, dim=1) if codes else None)
+    spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)
+    inner = cooperative(model)
+    return Prediction(value, spread, acted, JOINT.names if inner is None else inner.space.names)
 
 
 def open_run(folder: str | Path, data: Any = None) -> Fitted:

@@ -11,7 +11,7 @@ from cognn.data.readers.files import is_path, load_with_schema
 from cognn.data.readers.pyg_data import pyg_with_schema
 from cognn.data.store.store import is_store
 from cognn.data.tables.schema import Schema
-from cognn.errors import ConfigError, RunError
+from cognn.errors import ConfigError, DataError, RunError
 from cognn.run.train import run_schema
 
 
@@ -36,6 +36,12 @@ def as_new(folder: Path, data: Any, known: Dataset | None, edges: str = "", grap
         graphs: The table of graphs that goes with a node table.
     """
     if isinstance(data, Dataset):
+        schema = run_schema(folder)
+        if schema is not None and data.schema is not None and not data.schema.same_columns(schema):
+            raise DataError(
+                f"data: {data.name} was read with its own categories, means and scales, not those of the run; give its"
+                " files instead"
+            )
         return data
     if isinstance(data, str | Path):
         if is_store(str(data)):

@@ -1,11 +1,8 @@
 """Predictions for every node of a store, in bounded memory; a call that was killed resumes."""
 
-import math
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +11,6 @@ from torch import Tensor
 
 from cognn.data.dataset import Task
 from cognn.data.store.store import Store, open_store
-from cognn.data.tables.schema import Schema
 from cognn.errors import DataError, RunError
 from cognn.files.atomic import atomic_path
 from cognn.inference import Pass, Scratch, infer
@@ -96,28 +92,12 @@ def _task(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
     width = store.arrays["x"].shape[1]
     if width != schema.num_features:
         raise DataError(f"{store.path}: has {width} features, the run learned from {schema.num_features}")
-    if (found is None and schema.source == "tables") or (found and not _same(_columns(found), _columns(schema))):
+    if (found is None and schema.source == "tables") or (found and not found.same_columns(schema)):
         raise DataError(
             f"{store.path}: its columns were read in another way than those of the run; build it again with --like"
             f" {fitted.folder}"
         )
     return schema.task, schema.class_names
-
-
-def _columns(schema: Schema) -> dict[str, Any]:
-    values = asdict(schema)
-    return {name: values[name] for name in ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories")}
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal up to rounding."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
-    return bool(one == other)
 
 
 def _write(scratch: Scratch, name: str, num_nodes: int, first: int, last: int, out: Tensor) -> None:

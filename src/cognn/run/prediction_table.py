@@ -5,7 +5,6 @@ from typing import Any
 import polars as pl
 from torch import Tensor
 
-from cognn.nn.actions import JOINT
 from cognn.run.fit import Prediction
 
 
@@ -45,7 +44,7 @@ def prediction_table(
         columns |= {"spread": spread.squeeze(-1).numpy()} if spread.size(1) == 1 else _named("spread", names, spread)
     if prediction.actions is not None:
         for layer, codes in enumerate(prediction.actions.tolist()):
-            columns[f"action_{layer}"] = [JOINT.names[code] for code in codes]
+            columns[f"action_{layer}"] = [prediction.action_names[code] for code in codes]
     return pl.DataFrame(columns)
 
 

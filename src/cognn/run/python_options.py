@@ -38,6 +38,8 @@ def make_config(base: Config | None = None, /, **options: Any) -> Config:
 
 def _plain(name: str, value: Any) -> Any:
     """An option as a recipe writes it, from what is natural in Python."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a scalar of NumPy
+        value = value.item()
     if name in ("env", "action", "act") and callable(value):
         return config_name(value)
     if name in ("norm", "pool", "act") and isinstance(value, str):

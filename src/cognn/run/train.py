@@ -16,7 +16,7 @@ from cognn.config.options import Config
 from cognn.config.toml import load_config, to_toml
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset, is_defined
-from cognn.data.load import MEMORY, load_data
+from cognn.data.load import load_data
 from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, Lost, RunError
 from cognn.files.atomic import write
@@ -64,8 +64,6 @@ def create_run(config: Config, out: Path, dataset: Dataset) -> None:
     config.check()
     _check_metric(dataset, parse_numbers("splits", config.data.splits, len(dataset.splits)))
     check_sampling(config, dataset)
-    if config.train.devices > 1 and config.data.dataset == MEMORY:
-        raise ConfigError("devices: data from memory cannot be handed to other processes; use devices=1")
     # The model is built before the folder exists, which would block the next attempt; wrapped PyG layers are tried out.
     own = {config.model.env, config.model.action} <= {*LAYERS, "none"}
     with seeded(0, torch.device("cpu")), torch.device("meta") if own else nullcontext():

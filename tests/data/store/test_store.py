@@ -192,7 +192,7 @@ def test_rows_are_counted_through_all_pieces(tmp_path, monkeypatch) -> None:
 def test_a_store_is_for_one_graph_of_a_node_task(tmp_path) -> None:
     with pytest.raises(DataError, match="one graph of a node task"):
         from_dataset(make_dataset("graph", "binary"), tmp_path / "store")
-    with pytest.raises(ConfigError, match="graph_column: means nothing for a store of one graph"):
+    with pytest.raises(ConfigError, match="graph_column: has no effect for a store of one graph"):
         from_files(tables(tmp_path, graph_column="color"), tmp_path / "store")
 
 
@@ -353,7 +353,7 @@ def test_build_by_command(tmp_path, monkeypatch, capsys) -> None:
             "encoding: means nothing",
         ),
         (["cycles", "--out", "s"], "one graph of a node task"),
-        (["x.npy", "e.npy", "--directed", "--target", "y", "--out", "s"], "target: means nothing for an .npy"),
+        (["x.npy", "e.npy", "--directed", "--target", "y", "--out", "s"], "target: has no effect for an .npy"),
         (["x.npy", "--directed", "--out", "s"], "x.npy: features need their edges; give them after it"),
         (["fly", "--out", "s"], "fly"),
     ],

@@ -80,7 +80,7 @@ def _known_targets(checked: Checked, schema: Schema) -> Tensor:
 def from_arrays(
     arrays: Arrays, directed: bool, task: str = "", metric: str = "", random: int = 1, seed: int = 0
 ) -> Dataset:
-    """Make a dataset of arrays; see :func:`load_npz`."""
+    """Make a dataset of arrays; see :func:`read_npz_arrays`."""
     checked = check_arrays(arrays)
     targets = array_targets(checked, task, metric)
     items = known_items(targets.y)

@@ -57,7 +57,12 @@ def pyg_with_schema(schema: Schema, data: Any, name: str = "data") -> Dataset:
     if schema.source != "arrays":
         raise DataError(f"{name}: the model was trained on tables, whose columns it knows by name; give tables too")
     graphs, names = _listed(data, name)
-    arrays = _joined(graphs, names, name, per_node=schema.task.level == "node")
+    arrays = _joined(graphs, names, name, per_node=schema.task.readout.per_node)
+    if not schema.directed and not all(graph.is_undirected() for graph in graphs):
+        raise DataError(
+            f"{name}: the model was trained on undirected edges, but these are not listed in both directions; convert"
+            " with torch_geometric.utils.to_undirected"
+        )
     return with_schema(replace(schema, directed=True), replace(arrays, masks={}), targets=True)
 
 

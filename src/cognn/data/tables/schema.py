@@ -1,6 +1,7 @@
 """The schema of the training files, with which a model reads other graphs of the same kind."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -39,6 +40,12 @@ class Schema:
     """Number of continuous edge features."""
     edge_categories: list[int] | None = None
     """Number of values of each categorical edge feature."""
+
+    def same_columns(self, other: "Schema") -> bool:
+        """Whether both encode the same columns with the same categories, means and scales, up to rounding."""
+        names = ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories")
+        one, two = asdict(self), asdict(other)
+        return all(_same(one[name], two[name]) for name in names)
 
     def to_json(self) -> str:
         """The schema as JSON that :meth:`from_json` reads back."""
@@ -90,3 +97,14 @@ def _column(entry: dict[str, Any]) -> Column:
     if not isinstance(column.values, list) or not all(isinstance(word, str) for word in column.values):
         raise ValueError(f"column {column.name}: expected words")
     return column
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal up to rounding."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+    return bool(one == other)

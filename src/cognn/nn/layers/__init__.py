@@ -7,6 +7,7 @@ layer is a :class:`CooperativeLayer` with ``update(x, hearing)``.  ``wrap.py`` t
 from collections.abc import Callable
 from typing import Any
 
+from torch import nn
 from torch_geometric.nn import MessagePassing
 
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
@@ -56,6 +57,8 @@ def make_layer(
                 f"{argument}: unknown layer {spec!r}; known are {', '.join(LAYERS)}, or a callable (in, out)"
             )
         return LAYERS[spec](in_channels, out_channels, edges=edges, **options)  # type: ignore[call-arg]
+    if isinstance(spec, nn.Module):
+        raise TypeError(f"{argument}: expected a class or a callable (in, out), got an instance; pass the class")
     if not callable(spec):
         raise TypeError(f"{argument}: expected a name ({', '.join(LAYERS)}) or a callable (in, out), got {spec!r}")
     layer = spec(in_channels, out_channels)

@@ -192,8 +192,8 @@ class LayerwiseStages:
             noise = keyed_gumbel((*self.key, index), block.first, block.last, logits.flatten(1).size(1))
             noise = noise.to(logits.device).view_as(logits)
         gates, codes = self.model.space.decide(logits, 1.0, self.actions, noise=noise)
-        self._write("listen", block, gates.listen.view(block.size, -1))
-        self._write("broadcast", block, gates.broadcast.view(block.size, -1))
+        for name, gate in gates._asdict().items():
+            self._write(name, block, gate.view(block.size, -1))
         if self.keep_actions:
             kept = self._array("actions", self.model.num_layers, dtype=np.int8)
             kept[block.first : block.last, index] = codes.cpu().numpy()
@@ -206,7 +206,7 @@ class LayerwiseStages:
         return Hearing(block.adjacency, self._gates(block) if acts else None, block.edge_attr, sender_count=count)
 
     def _gates(self, block: NodeBlock) -> Gates:
-        listen, broadcast = (self._rows(name, block).to(self.dtype).squeeze(1) for name in ("listen", "broadcast"))
+        listen, broadcast = (self._rows(name, block).to(self.dtype).squeeze(1) for name in Gates._fields)
         return Gates(listen[: block.size].contiguous(), broadcast.contiguous())
 
     def _count(self, block: NodeBlock, name: str, acts: bool) -> None:

@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from numbers import Integral
 from typing import Any, TypeVar
 
 from cognn.nn.options.resolve import is_remembered, option_name, remembered
@@ -15,8 +14,8 @@ Init = TypeVar("Init", bound=Callable[..., None])
 def named_options(init: Init) -> Init:
     """Decorate an ``__init__`` whose options are keyword-only.
 
-    A positional option is refused with the right call, and an unknown option with the nearest names.  The object keeps
-    its options in ``options``, as JSON can hold them.
+    A positional option is refused with the right call, and an unknown option with the nearest names.  The object
+    stores its options in ``self.options``, as JSON-serialisable values.
     """
     parameters = list(signature(init).parameters.values())[1:]
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -44,15 +43,15 @@ def named_options(init: Init) -> Init:
 
 
 class Unnamed(str):
-    """An option that no name builds again, such as a function; the text says what it is."""
+    """An option that cannot be saved by name, such as a lambda; the string describes it."""
 
 
 def _plain(value: Any) -> Any:
     value = remembered("options", value) if isinstance(value, str) and is_remembered(value) else value
     if callable(value):
         return option_name(value) or Unnamed(f"{getattr(value, '__name__', value)!s}")
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a scalar of NumPy
+        return value.item()
     return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from cognn.config.options import Config, ModelConfig
 
 CONFIG, WEIGHTS, SCHEMA = "config.json", "model.safetensors", "schema.json"
+CHANGEABLE = {"eval_actions", "dropout", "input_dropout", "compile", "checkpoint"}
+"""The options of a saved model that do not change its weights."""
 BASES = {"sumgnn": "sum", "meangnn": "mean"}
 """The baselines that are a Co-GNN without actions, and their layer."""
 
@@ -39,12 +41,12 @@ def model_options(model: nn.Module) -> dict[str, Any]:
     options = inner.options | {"in_channels": inner.in_channels, "eval_actions": inner.eval_actions}
     for name, value in options.items():
         if isinstance(value, Unnamed):
-            raise RunError(f"{name}: {value} has no name that builds it again; use one of PyG's classes or a name")
+            raise RunError(f"{name}: {value} is an object without a name and cannot be saved; use a PyG class")
     return options if inner is model else options | {"encoder": model.encoder_options()}  # type: ignore[operator]
 
 
 def config_json(options: dict[str, Any]) -> bytes:
-    """The same as the content of the file."""
+    """The options as the content of ``config.json``."""
     return (json.dumps(options, indent=2) + "\n").encode()
 
 
@@ -79,6 +81,8 @@ def load_model(build: Callable[..., nn.Module], path: str | Path, split: int | N
     run = (folder / "config.toml").exists()
     if split is not None and not run:
         raise RunError(f"split: is for the folder of a run, and {folder} is none; leave it out")
+    if unknown := sorted(changes.keys() - CHANGEABLE):
+        raise TypeError(f"from_pretrained: {unknown[0]!r} cannot be changed; only {', '.join(sorted(CHANGEABLE))} can")
     weights = _weights(_best(folder, split) if run else folder / WEIGHTS)
     schema = _json(folder / SCHEMA) if (folder / SCHEMA).exists() else None
     if (folder / CONFIG).exists():
@@ -92,6 +96,8 @@ def load_model(build: Callable[..., nn.Module], path: str | Path, split: int | N
             model = build(**options | changes)
     except (TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{folder}: {CONFIG} does not hold the options of a CoGNN ({error})") from None
+    floating = [value.dtype for value in weights.values() if value.is_floating_point()]
+    model = model.to(floating[0]) if floating else model
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:

@@ -141,7 +141,7 @@ def remembered(argument: str, name: Any) -> Any:
         return name
     if name not in _IN_MEMORY:
         raise ValueError(
-            f"{argument}: {name!r} is in the memory of the process that trained it only; a run that is opened again"
-            " needs a name, such as 'GATv2Conv' of PyG"
+            f"{argument}: {name!r} was passed as an object and exists only in the process that trained; to open the"
+            " run again, train with a class or a name such as 'GATv2Conv'"
         )
     return _IN_MEMORY[name]
