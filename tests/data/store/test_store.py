@@ -350,7 +350,7 @@ def test_build_by_command(tmp_path, monkeypatch, capsys) -> None:
         (["nodes.csv", "edges.csv", "--undirected", "--out", "s", "--like", "no"], "no: no run on your own files"),
         (
             ["nodes.csv", "edges.csv", "--undirected", "--out", "s", "--encoding", "laplacian"],
-            "encoding: means nothing",
+            "encoding: has no effect",
         ),
         (["cycles", "--out", "s"], "one graph of a node task"),
         (["x.npy", "e.npy", "--directed", "--target", "y", "--out", "s"], "target: has no effect for an .npy"),
