@@ -10,7 +10,7 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from cognn import CoGNN, Graph
-from cognn.core.random import keyed_gumbel as gumbel
+from cognn.core.random import gumbel_of, keyed_bits
 from cognn.data.store.build import from_dataset
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.inference import Pass, Scratch, infer
@@ -161,14 +161,14 @@ def test_draws_belong_to_nodes_not_to_blocks(graphs, tmp_path) -> None:
 
 
 def test_noise_is_gumbel_and_its_streams_differ() -> None:
-    noise = gumbel((3, 1), 0, 50_000, 4)
-    assert torch.equal(noise[100:200], gumbel((3, 1), 100, 200, 4))
+    noise = gumbel_of(keyed_bits((3, 1), 0, 50_000, 4), torch.float32)
+    assert torch.equal(noise[100:200], gumbel_of(keyed_bits((3, 1), 100, 200, 4), torch.float32))
     flat = noise.flatten().double().sort().values
     expected = torch.exp(-torch.exp(-flat))
     assert (
         expected - torch.linspace(0, 1, flat.numel(), dtype=torch.float64)
     ).abs().max() < 0.005  # Kolmogorov-Smirnov
-    others = [gumbel(key, 0, 50_000, 4) for key in ((3, 2), (4, 1), (1, 3), (3, 1, 0))]
+    others = [gumbel_of(keyed_bits(key, 0, 50_000, 4), torch.float32) for key in ((3, 2), (4, 1), (1, 3), (3, 1, 0))]
     for other in others:
         pair = torch.stack([noise.flatten(), other.flatten()])
         assert abs(float(torch.corrcoef(pair)[0, 1])) < 0.02

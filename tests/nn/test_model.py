@@ -348,7 +348,7 @@ def test_orders_of_a_layer_with_dropout_and_a_deep_decoder(norm_first: bool) -> 
     out = net(case.x, graph)
     torch.manual_seed(1)
     h = net.act(drop(net.encoder(case.x)))
-    for norm, layer, skip in net.parts():
+    for norm, layer, skip, _ in net.parts():
         if norm_first:
             h = norm(h)
             h = net.act(drop(layer(h, Hearing(graph)))) + skip(h)

@@ -23,6 +23,10 @@ OTHER: dict[str, Any] = {
     "norm_first": False,
     "residual": "linear",
     "act": "relu",
+    "action_heads": "8",
+    "gates": "continuous",
+    "action_sharing": "per_layer",
+    "standard_bias": 1.5,
 }
 
 

@@ -5,7 +5,7 @@ The docstring of a field is its help text.  This file must not import torch, so 
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from cognn.errors import ConfigError
 
@@ -74,12 +74,18 @@ class ModelConfig:
     """Number of layers of the action network."""
     action_space: Literal["joint", "factored"] = "joint"
     """One draw from four actions, or independent draws for listen and broadcast."""
+    action_heads: str = "1"
+    """Actions that a node takes at a layer, one per slice of the channels: a divisor of the width, or `channel`."""
+    gates: Literal["sampled", "continuous", "added", "random"] = "sampled"
+    """Actions drawn in training, or gates that are their probabilities; `added` and `random` are controls."""
+    action_sharing: Literal["shared", "per_layer"] = "shared"
+    """One action network for all layers, or one for each."""
     temperature: str = "learned"
     """Temperature of the Gumbel-softmax: `learned`, or a number above 0."""
     tau0: float = 0.1
     """Minimum of the inverse temperature when it is learned."""
-    standard_bias: float = 0.0
-    """Added to the logit of STANDARD; with about 3, most edges are kept at the start of training."""
+    standard_bias: float | None = None
+    """Added to the logit of STANDARD; with about 3, most edges are kept at first. By default 0, with heads 4."""
     mean_over: Literal["kept", "all"] = "kept"
     """Denominator of env=mean: the kept neighbours, or all."""
     norm: Literal["layer", "batch", "none"] = "layer"
@@ -107,7 +113,7 @@ class ModelConfig:
 
     only_cognn: ClassVar[tuple[str, ...]] = (
         *("env", "action", "action_channels", "action_layers", "action_space"),
-        *("temperature", "tau0", "standard_bias", "mean_over"),
+        *("action_heads", "gates", "action_sharing", "temperature", "tau0", "standard_bias", "mean_over"),
     )
     """Options that baselines do not have."""
 
@@ -115,6 +121,18 @@ class ModelConfig:
     def acts(self) -> bool:
         """Whether its nodes choose actions."""
         return self.model == "cognn" and self.action != "none"
+
+    def num_action_heads(self) -> int:
+        """``action_heads`` as a number."""
+        if self.action_heads == "channel":
+            return self.hidden_channels
+        number = int(self.action_heads) if self.action_heads.isdecimal() else 0
+        if number < 1 or self.hidden_channels % number:
+            raise ConfigError(
+                f"action_heads: expected a divisor of hidden_channels={self.hidden_channels}, or channel,"
+                f" got {self.action_heads!r}"
+            )
+        return number
 
 
 @dataclass
@@ -161,8 +179,8 @@ class TrainConfig:
     """Weight in the loss of the expected share of edges kept, over all layers."""
     freeze_actions: bool = False
     """Keep the action network as initialised and train the rest only."""
-    actions: Literal["sample", "argmax", "expected"] = "argmax"
-    """How actions are chosen in evaluation."""
+    actions: Literal["auto", "sample", "argmax", "expected"] = "auto"
+    """How actions are chosen in evaluation; `auto` is argmax for sampled gates and expected for others."""
     samples: int = 0
     """Evaluate the mean output of this many sampled passes instead; 0 is off."""
     seed: int = 0
@@ -224,14 +242,18 @@ class Config:
         if not t.lr > 0:
             raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
         for name, value in (("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
-            if not math.isfinite(value):
+            if value is not None and not math.isfinite(value):
                 raise ConfigError(f"{name}: expected a finite number, got {value}")
         if not 0 <= t.drop_edge < 1:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
         for name in ("edge_price", "freeze_actions", "actions", "samples"):
             default = getattr(TrainConfig, name)
-            if getattr(t, name) != default and not m.acts:
+            if getattr(t, name) != default and not (m.acts and m.gates != "added"):
                 raise ConfigError(f"{name}: requires a model whose nodes choose actions; leave it at {default}")
+        if m.num_action_heads() > 1 and not m.acts:
+            raise ConfigError(f"action_heads: requires a model whose nodes choose actions, got {m.action_heads}")
+        if m.gates != "sampled" and m.temperature != "learned":
+            raise ConfigError(f"temperature: is for gates=sampled, got {m.temperature} with gates={m.gates}")
         if (t.compile or t.checkpoint) and m.model not in ("cognn", "sumgnn", "meangnn"):
             raise ConfigError(f"compile, checkpoint: are for cognn, sumgnn and meangnn; the model is {m.model}")
         for name, value in (("dropout", m.dropout), ("input_dropout", m.input_dropout)):
@@ -246,6 +268,15 @@ class Config:
                 number = -1.0
             if not number > 0:
                 raise ConfigError(f"temperature: expected learned or a number above 0, got {m.temperature!r}")
+
+
+def resolved(model: dict[str, Any], train: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of model and training with the values that their defaults stand for, as older versions wrote them."""
+    if model["standard_bias"] is None and model["action_heads"] == "1":
+        model = model | {"standard_bias": 0.0}
+    if train["actions"] == "auto":
+        train = train | {"actions": "argmax" if model["gates"] == "sampled" else "expected"}
+    return model, train
 
 
 def refuse_unused(config: DataConfig, used: set[str], source: str) -> None:

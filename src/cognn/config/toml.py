@@ -73,6 +73,10 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
     if kind in (int, float, str, bool):
         if type(value) is not kind:
             raise ConfigError(f"{name}: expected {kind.__name__}, got {value!r}")
+    elif kind == float | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ConfigError(f"{name}: expected float, got {value!r}")
+        return float(value)
     elif kind == bool | None:
         if not isinstance(value, bool):
             raise ConfigError(f"{name}: expected true or false, got {value!r}")

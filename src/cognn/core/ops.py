@@ -29,10 +29,11 @@ def heard(
 ) -> Tensor:
     """Gated sparse product ``l * (A_w @ (b * x))`` for ``x`` of shape ``(senders, d)`` or ``(senders,)``.
 
-    A gate of None is open.  ``weight`` ``(E,)`` are edge weights.
+    Gates are ``(N,)``, or ``(N, heads)`` for one gate per slice of ``d / heads`` channels; a gate of None is open.
+    ``weight`` ``(E,)`` are edge weights.
     """
     if not torch.is_grad_enabled() and not is_compiling():  # 10 % of an evaluation of small graphs
-        return _rows(listen, kernels.matmul(adjacency, _rows(broadcast, x), weight))
+        return scale_rows(listen, kernels.matmul(adjacency, scale_rows(broadcast, x), weight))
     return _Heard.apply(x, listen, broadcast, weight, adjacency, False)
 
 
@@ -73,8 +74,8 @@ def heard_max(
 
 
 def _closed(gate: Tensor, score: Tensor) -> Tensor:
-    """-inf where a gate is closed, else 0."""
-    return torch.where(gate > 0, 0.0, -torch.inf).to(score.dtype).unsqueeze(-1)
+    """-inf where a gate ``(N,)`` or ``(N, heads)`` is closed, else 0."""
+    return spread(torch.where(gate > 0, 0.0, -torch.inf).to(score.dtype), score)
 
 
 class _Heard(Function):
@@ -82,6 +83,7 @@ class _Heard(Function):
 
     With :math:`t = A_w^\top (l\,\partial out)`: :math:`\partial x = b\,t`, :math:`\partial b_u = t_u \cdot x_u`,
     :math:`\partial l_v = \partial out_v \cdot y_v` and :math:`\partial w_{vu} = l_v\,\partial out_v \cdot b_u x_u`.
+    With gates ``(N, heads)`` the dot products of the gates are over the channels of each head.
     """
 
     @staticmethod
@@ -99,13 +101,13 @@ class _Heard(Function):
             cache = None  # a wide product without gates is not worth its memory
         y = None if cache is None else cache.take()
         if y is None:
-            y = kernels.matmul(adjacency, _rows(broadcast, x), weight, transposed)
+            y = kernels.matmul(adjacency, scale_rows(broadcast, x), weight, transposed)
         if cache is not None:
             cache.put(y)
         keeps_y = listen is not None and ctx.needs_input_grad[1]
         ctx.save_for_backward(x, listen, broadcast, weight, y if keeps_y else None)
         ctx.adjacency, ctx.transposed = adjacency, transposed
-        return _rows(listen, y)
+        return scale_rows(listen, y)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -117,19 +119,19 @@ class _Heard(Function):
         if needs_listen:
             if again:
                 y = _Heard.apply(x, None, broadcast, weight, adjacency, transposed)
-            grad_listen = _row_dot(grads[0], y)
-        grad = _rows(listen, grads[0])
+            grad_listen = _row_dot(grads[0], y, listen)
+        grad = scale_rows(listen, grads[0])
         if needs_x or needs_broadcast:
             weight_t = None if weight is None else kernels.reorder(adjacency, weight, transposed)
             if again:
                 t = _Heard.apply(grad, None, None, weight_t, adjacency, not transposed)
             else:
                 t = kernels.matmul(adjacency, grad, weight_t, not transposed)
-            grad_broadcast = _row_dot(t, x) if needs_broadcast else None
+            grad_broadcast = _row_dot(t, x, broadcast) if needs_broadcast else None
             in_place = broadcast is not None and t.dim() == 2 and not again
-            grad_x = t.mul_(broadcast.unsqueeze(-1)) if in_place else _rows(broadcast, t)
+            grad_x = t.mul_(spread(broadcast, t)) if in_place else scale_rows(broadcast, t)
         if needs_weight:
-            sent = _rows(broadcast, x).to(grad.dtype)
+            sent = scale_rows(broadcast, x).to(grad.dtype)
             ptr, index = kernels.structure(adjacency, transposed)
             grad_weight = (kernels.gathered_dot if again else kernels.edge_dot)(grad, sent, ptr, index)
         return grad_x, grad_listen, grad_broadcast, grad_weight, None, None
@@ -176,15 +178,26 @@ class _EdgeSum(Function):
         return grad_attr, grad_weight, None, None, None
 
 
-def _rows(scale: Tensor | None, x: Tensor) -> Tensor:
-    """Multiply every row of ``x`` by its ``scale``; None is 1."""
-    if scale is None:
-        return x
-    return scale * x if x.dim() == 1 else scale.unsqueeze(-1) * x
+def scale_rows(scale: Tensor | None, x: Tensor) -> Tensor:
+    """Multiply every row of ``x``, or each of its slices, by its ``scale`` ``(N,)`` or ``(N, heads)``; None is 1."""
+    return x if scale is None else spread(scale, x) * x
 
 
-def _row_dot(a: Tensor, b: Tensor) -> Tensor:
-    return a * b if a.dim() == 1 else (a * b).sum(-1)
+def spread(scale: Tensor, x: Tensor) -> Tensor:
+    """The ``scale`` ``(N,)`` or ``(N, heads)`` in a shape that broadcasts against ``x``; a head is a slice of ``x``."""
+    if x.dim() == 1 or (scale.dim() == 2 and scale.size(1) == x.size(1)):
+        return scale
+    if scale.dim() == 1:
+        return scale.unsqueeze(-1)
+    return scale.unsqueeze(-1).expand(-1, -1, x.size(1) // scale.size(1)).flatten(1)
+
+
+def _row_dot(a: Tensor, b: Tensor, gate: Tensor) -> Tensor:
+    """The dot products of the rows of ``a`` and ``b``, or of their slices, in the shape of ``gate``."""
+    dot = a * b
+    if a.dim() == 1 or (gate.dim() == 2 and gate.size(1) == a.size(1)):
+        return dot
+    return dot.sum(-1) if gate.dim() == 1 else dot.unflatten(1, (gate.size(1), -1)).sum(-1)
 
 
 class ProductCache:

@@ -26,23 +26,33 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     return _Dropout.apply(x, threshold) if training and threshold else x
 
 
+def logistic(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Standard logistic noise ``log(v / (1 - v))`` of the shape of ``like``: the difference of two Gumbel variables."""
+    return logistic_of(_bits(like, generator), like.dtype)
+
+
 def gumbel(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Standard Gumbel noise ``-log(-log(1 - v))`` of the shape of ``like``, with ``v`` uniform on 31 bits.
 
     Large noise decides which action is drawn.  It comes from ``v`` near 0, where floats are densest: the upper tail is
     resolved down to probabilities of 2^-32.  Much faster on a CPU than ``exponential_``.
     """
+    return gumbel_of(_bits(like, generator), like.dtype)
+
+
+def _bits(like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Random integers of 31 bits, of the shape of ``like``."""
     if is_compiling() and generator is not None:
         raise ValueError("generator: not available in compiled code; seed with torch.manual_seed instead")
     seeds = _seeds(like, generator)
     words = mix(_positions(like.numel(), like.device), seeds[0], seeds[1])
-    return gumbel_of(words.bitwise_right_shift_(1).add_(2**30).view(like.shape), like.dtype)
+    return words.bitwise_right_shift_(1).add_(2**30).view(like.shape)
 
 
-def keyed_gumbel(key: tuple[int, ...], first: int, last: int, options: int) -> Tensor:
-    """Standard Gumbel noise ``(last - first, options)`` of the nodes ``first`` to ``last - 1``, on the CPU.
+def keyed_bits(key: tuple[int, ...], first: int, last: int, options: int) -> Tensor:
+    """Random integers of 31 bits, ``(last - first, options)``, of the nodes ``first`` to ``last - 1``, on the CPU.
 
-    The noise of a node depends only on its index and on ``key`` (seed, draw, layer), not on the order of the calls.
+    Those of a node depend only on its index and on ``key`` (seed, draw, layer), not on the order of the calls.
     """
     seeds = torch.zeros(2, dtype=torch.int32)
     for part in key:
@@ -52,13 +62,19 @@ def keyed_gumbel(key: tuple[int, ...], first: int, last: int, options: int) -> T
     position = torch.arange(options * first, options * last)
     # The hash takes positions of 32 bits; the higher bits change the second seed.
     words = mix(position.to(torch.int32) * _STRIDE, seeds[0], seeds[1] + (position >> 32).to(torch.int32) * _STRIDE)
-    return gumbel_of(words.bitwise_right_shift_(1).add_(2**30), torch.float32).view(-1, options)
+    return words.bitwise_right_shift_(1).add_(2**30).view(-1, options)
 
 
 def gumbel_of(bits: Tensor, dtype: torch.dtype) -> Tensor:
     """Map random integers of 31 bits to Gumbel noise."""
     uniform = (bits.to(dtype) + 0.5) * 2.0**-31
     return -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
+
+
+def logistic_of(bits: Tensor, dtype: torch.dtype) -> Tensor:
+    """Map random integers of 31 bits to logistic noise."""
+    uniform = ((bits.to(dtype) + 0.5) * 2.0**-31).clamp(max=1 - 2.0**-24)
+    return torch.log(uniform) - torch.log1p(-uniform)
 
 
 class _Dropout(Function):

@@ -10,6 +10,7 @@ from cognn.core.graph import Graph, as_graph
 from cognn.core.random import dropout as drop
 from cognn.nn import checks
 from cognn.nn.actions import SPACES, SpaceName
+from cognn.nn.actions import action_space as make_space
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers import CooperativeLayer, LayerSpec, make_layer
@@ -19,7 +20,8 @@ from cognn.nn.options.resolve import Activation, activation
 class ActionNetwork(nn.Module):
     r"""The action network :math:`\pi` of Eq. 1: from node states to logits over the four actions.
 
-    It sees the original graph, and one network serves all layers of a :class:`CoGNN`.
+    It sees the original graph.  With several heads its layers end in ``hidden_channels``, and a linear readout gives
+    the logits of all heads.  The readout starts at zero, so that every gate starts as open as ``standard_bias`` says.
 
     Args:
         in_channels: Width of the node states.
@@ -32,6 +34,8 @@ class ActionNetwork(nn.Module):
         edge_dim: Number of continuous edge features.
         edge_categories: Number of values of each categorical edge feature.
         standard_bias: Constant added to the logit of STANDARD, or to those of listening and of broadcasting.
+        heads: Number of actions that a node takes.
+        constant: The logits are the bias, whatever the states: gates are open at random.
     """
 
     def __init__(
@@ -46,23 +50,36 @@ class ActionNetwork(nn.Module):
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
         standard_bias: float = 0.0,
+        heads: int = 1,
+        constant: bool = False,
     ) -> None:
         super().__init__()
         checks.one_of("action_space", action_space, list(SPACES))
-        for name in ("in_channels", "hidden_channels", "num_layers"):
+        for name in ("in_channels", "hidden_channels", "num_layers", "heads"):
             checks.at_least(name, locals()[name], 1)
         checks.share("dropout", dropout)
         self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
-        self.space, self.dropout, self.standard_bias = SPACES[action_space], dropout, standard_bias
+        self.space, self.dropout, self.standard_bias = make_space(action_space, heads), dropout, standard_bias
         self.act = activation(act)
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), self.space.width]
+        read = heads > 1 or constant
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), hidden_channels if read else self.space.width]
         self.networks = nn.ModuleList(
             nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec) for i, o in pairwise(widths))
             for _ in range(self.space.num_networks)
         )
+        self.readouts: nn.ModuleList | None = None
+        if read:
+            outputs = heads * self.space.width
+            self.readouts = nn.ModuleList(nn.Linear(hidden_channels, outputs) for _ in self.networks)
+            self._reset_readouts()
+        if constant:
+            self.requires_grad_(False)
 
     def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
-        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``."""
+        """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``.
+
+        With several heads they are ``(N, heads, 4)``, or ``(N, 2, heads)`` in the factored space.
+        """
         graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
         edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
         return self.logits(h, Hearing(graph, edge_attr=edge_attr))
@@ -70,17 +87,32 @@ class ActionNetwork(nn.Module):
     def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
         """Logits of the states ``h``; every node hears all its neighbours."""
         outputs = []
-        for network in self.networks:
+        for number, network in enumerate(self.networks):
             z = h
             for depth, layer in enumerate(cast(nn.ModuleList, network)):
                 if depth:
                     z = drop(self.act(z), self.dropout, self.training)
                 z = layer(z, hearing)
-            outputs.append(z)
+            outputs.append(self.read(number, z))
         return self.space.logits(outputs, self.standard_bias)
+
+    def read(self, number: int, z: Tensor) -> Tensor:
+        """The outputs of network ``number`` from those of its last layer."""
+        return z if self.readouts is None else self.readouts[number](self.act(z))
 
     def reset_parameters(self) -> None:
         """Initialise all weights."""
         for layer in self.modules():
             if isinstance(layer, CooperativeLayer):
                 layer.reset_parameters()
+        self._reset_readouts()
+
+    def _reset_readouts(self) -> None:
+        for readout in self.readouts or ():
+            for parameter in readout.parameters():
+                nn.init.zeros_(parameter)
+
+    def randomise(self) -> None:
+        """Initialise the readouts at random: a network that is not trained would give all nodes the same gates."""
+        for readout in self.readouts or ():
+            cast(nn.Linear, readout).reset_parameters()

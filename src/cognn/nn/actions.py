@@ -1,21 +1,25 @@
 """What a node may do, and how it decides.
 
-Every node picks one of four actions per layer (Finkelshtein et al., ICML 2024).  An :class:`ActionSpace` owns their
-names and codes, and turns the logits of an action network into codes, probabilities and gates.
+Every node picks one of four actions per layer (Finkelshtein et al., ICML 2024), or one per head, that is, per slice of
+the channels.  An :class:`ActionSpace` owns their names and codes, and turns the logits of an action network into codes,
+probabilities and gates.
 """
 
 from enum import IntEnum
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from cognn.core.random import gumbel
+from cognn.core.random import gumbel, gumbel_of, logistic, logistic_of
 from cognn.nn.hearing import Gates
 
 ActionMode = Literal["sample", "argmax", "expected"]
 ACTION_MODES: tuple[str, ...] = get_args(ActionMode)
+GateKind = Literal["sampled", "continuous", "added", "random"]
+GATE_KINDS: tuple[str, ...] = get_args(GateKind)
 
 
 class Action(IntEnum):
@@ -45,20 +49,26 @@ def broadcasts(action: Codes) -> Any:
 
 
 class Decision(NamedTuple):
-    """What was decided at one layer: the gates that act, and the action codes ``(N,)`` behind them."""
+    """What was decided at one layer: the gates that act, and the action codes behind them.
+
+    Codes are ``(N,)``, or ``(N, heads)``; None if they follow from the gates (:meth:`ActionSpace.codes`).
+    """
 
     gates: Gates
-    actions: Tensor
+    actions: Tensor | None
 
 
 class ActionSpace:
     """Four actions per node, drawn at once from logits ``(N, 4)``: Eq. 1 of the paper.
 
+    With several heads a node takes one action per head, from logits ``(N, heads, 4)``.
+
     Attributes:
         name: The name of the space.
         names: The names of the actions, in the order of their codes.
         num_networks: Number of action networks.
-        width: Number of logits of each.
+        width: Number of logits of each, per head.
+        heads: Number of actions that a node takes at a layer.
     """
 
     name: str = "joint"
@@ -66,10 +76,18 @@ class ActionSpace:
     num_networks: int = 1
     width: int = 4
 
-    def logits(self, outputs: list[Tensor], standard_bias: float = 0.0) -> Tensor:
-        """The logits of all nodes from the outputs ``(N, width)`` of the networks.
+    def __init__(self, heads: int = 1) -> None:
+        self.heads = heads
 
-        ``standard_bias`` is added to the first logit of each, which stands for taking part.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the codes of a node: ``()``, or ``(heads,)``."""
+        return () if self.heads == 1 else (self.heads,)
+
+    def logits(self, outputs: list[Tensor], standard_bias: float = 0.0) -> Tensor:
+        """The logits of all nodes from the outputs ``(N, heads * width)`` of the networks.
+
+        ``standard_bias`` is added to the first logit of each head, which stands for taking part.
         """
         out = self._joined(outputs)
         return out + out.new_tensor([standard_bias] + [0.0] * (self.width - 1)) if standard_bias else out
@@ -86,21 +104,36 @@ class ActionSpace:
 
         ``"sample"`` draws from the probabilities, ``"argmax"`` takes the most likely action; both are one-hot in the
         forward pass and straight-through in the backward pass.  ``"expected"`` gates with the probabilities of
-        listening and of broadcasting themselves; its action codes are the most likely ones.  ``noise``, Gumbel noise
-        shaped as the logits, replaces the draw of ``"sample"``.
+        listening and of broadcasting themselves; its action codes are the most likely ones.  ``noise``, shaped as the
+        logits, replaces the draw of ``"sample"``; see :meth:`noise_of`.
         """
         dtype = logits.dtype
         if dtype in (torch.bfloat16, torch.float16):  # too coarse to draw rare actions as rarely as they should be
             logits = logits.float()
         if mode == "expected":
-            chosen, codes = logits.softmax(-1), logits.argmax(-1)
+            chosen, codes = self._expected(logits)
         else:
             if mode == "sample" and noise is None:
-                noise = gumbel(logits, generator)
+                noise = self._noise(logits, generator)
             if not isinstance(inverse_temperature, Tensor):
                 inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
-            chosen, codes = StraightThrough.apply(logits, inverse_temperature.to(logits.dtype), noise)
+            chosen, codes = self._chosen(logits, inverse_temperature.to(logits.dtype), noise)
         return self._decision(chosen.to(dtype), codes)
+
+    def noise_of(self, bits: Tensor) -> Tensor:
+        """Noise for :meth:`decide` from random integers of 31 bits: Gumbel noise, one number per logit."""
+        return gumbel_of(bits, torch.float32)
+
+    def codes(self, decision: Decision) -> Tensor:
+        """The action codes of a decision: ``(N,)``, or ``(N, heads)``."""
+        if decision.actions is not None:
+            return decision.actions
+        listen, broadcast = (gate.detach() > 0.5 for gate in decision.gates)
+        return 2 * (~listen).long() + (~broadcast).long()
+
+    def spread(self, logits: Tensor) -> Tensor:
+        """One number per node and head, ``(N, heads)``, from its logits: what ``gates="added"`` adds."""
+        return logits.sum(-1).view(len(logits), self.heads)
 
     def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
         """The gates of given action codes; no gradient."""
@@ -119,7 +152,7 @@ class ActionSpace:
         return actions | 1
 
     def probabilities(self, logits: Tensor) -> Tensor:
-        """Probabilities ``(N, actions)`` of the actions."""
+        """Probabilities ``(N, actions)``, or ``(N, heads, actions)``, of the actions."""
         return logits.softmax(-1)
 
     def expected_gates(self, probs: Tensor) -> Gates:
@@ -127,10 +160,19 @@ class ActionSpace:
         return Gates(probs[..., :2].sum(-1), probs[..., ::2].sum(-1))
 
     def _joined(self, outputs: list[Tensor]) -> Tensor:
-        return outputs[0]
+        return outputs[0] if self.heads == 1 else outputs[0].unflatten(1, (self.heads, self.width))
 
-    def _decision(self, chosen: Tensor, codes: Tensor) -> Decision:
-        return Decision(Gates(chosen[:, 0] + chosen[:, 1], chosen[:, 0] + chosen[:, 2]), codes)
+    def _noise(self, logits: Tensor, generator: torch.Generator | None) -> Tensor:
+        return gumbel(logits, generator)
+
+    def _expected(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        return logits.softmax(-1), logits.argmax(-1)
+
+    def _chosen(self, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Any]:
+        return StraightThrough.apply(logits, inverse_temperature, noise)
+
+    def _decision(self, chosen: Tensor, codes: Any) -> Decision:
+        return Decision(Gates(chosen[..., 0] + chosen[..., 1], chosen[..., 0] + chosen[..., 2]), codes)
 
 
 class FactoredSpace(ActionSpace):
@@ -145,16 +187,69 @@ class FactoredSpace(ActionSpace):
         p = logits.softmax(-1)
         return (p[:, 0, :, None] * p[:, 1, None, :]).flatten(1)
 
+    def spread(self, logits: Tensor) -> Tensor:
+        """One number per node, ``(N, 1)``, from its logits."""
+        return logits.sum((1, 2)).unsqueeze(-1)
+
     def _joined(self, outputs: list[Tensor]) -> Tensor:
         return torch.stack(outputs, dim=1)
 
-    def _decision(self, chosen: Tensor, codes: Tensor) -> Decision:
+    def _decision(self, chosen: Tensor, codes: Any) -> Decision:
         return Decision(Gates(chosen[:, 0, 0], chosen[:, 1, 0]), 2 * codes[:, 0] + codes[:, 1])
+
+
+class FactoredHeads(ActionSpace):
+    """The factored decisions of several heads: log-odds of listening and of broadcasting, ``(N, 2, heads)``.
+
+    One network gives both, and one logit per decision replaces the two of :class:`FactoredSpace`, of which only the
+    difference counts.
+    """
+
+    name = "factored"
+    width = 2
+
+    def logits(self, outputs: list[Tensor], standard_bias: float = 0.0) -> Tensor:
+        """The log-odds from the outputs ``(N, 2 * heads)``; ``standard_bias`` is added to all."""
+        return (outputs[0] + standard_bias).unflatten(1, (self.width, self.heads))
+
+    def noise_of(self, bits: Tensor) -> Tensor:
+        """Logistic noise, one number per decision."""
+        return logistic_of(bits, torch.float32)
+
+    def spread(self, logits: Tensor) -> Tensor:
+        """One number per node and head, ``(N, heads)``, from its logits."""
+        return logits.sum(1)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Probabilities ``(N, heads, actions)`` of the actions."""
+        yes = logits.sigmoid().transpose(1, 2)
+        both = torch.stack([yes, 1 - yes], dim=-1)  # (N, heads, 2, 2): listening and broadcasting, yes and no
+        return (both[:, :, 0, :, None] * both[:, :, 1, None, :]).flatten(2)
+
+    def _noise(self, logits: Tensor, generator: torch.Generator | None) -> Tensor:
+        return logistic(logits, generator)
+
+    def _expected(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        return logits.sigmoid(), None
+
+    def _chosen(self, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Any]:
+        return BinaryStraightThrough.apply(logits, inverse_temperature, noise), None
+
+    def _decision(self, chosen: Tensor, codes: Any) -> Decision:
+        return Decision(Gates(*chosen.unbind(1)), codes)
 
 
 JOINT = ActionSpace()
 SPACES: dict[str, ActionSpace] = {space.name: space for space in (JOINT, FactoredSpace())}
 SpaceName = Literal["joint", "factored"]
+
+
+@cache
+def action_space(name: str, heads: int = 1) -> ActionSpace:
+    """The action space of a name and a number of heads."""
+    if heads == 1:
+        return SPACES[name]
+    return {"joint": ActionSpace, "factored": FactoredHeads}[name](heads)
 
 
 class StraightThrough(Function):
@@ -186,4 +281,29 @@ class StraightThrough(Function):
         soft = (score * scale).exp()
         soft = soft / soft.sum(-1, keepdim=True)
         grad = soft * (grads[0] - (grads[0] * soft).sum(-1, keepdim=True))
+        return grad * scale, (grad * score).flatten(1).sum(-1), None
+
+
+class BinaryStraightThrough(Function):
+    r"""Straight-through decisions between yes (1) and no (0), from their log-odds ``z``.
+
+    .. math::  y = [z + g > 0], \qquad \partial y := \partial\,\sigma\big((z + g)/\tau\big)
+
+    with logistic noise ``g``.  It is :class:`StraightThrough` with the two logits ``(z, 0)``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> Tensor:
+        """1 for yes, 0 for no."""
+        score = logits if noise is None else logits + noise
+        ctx.save_for_backward(score, inverse_temperature)
+        return (score > 0).to(logits.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        """The gradient of the sigmoid."""
+        score, inverse_temperature = ctx.saved_tensors
+        scale = inverse_temperature.view(-1, *[1] * (score.dim() - 1))
+        soft = (score * scale).sigmoid()
+        grad = grads[0] * soft * (1 - soft)
         return grad * scale, (grad * score).flatten(1).sum(-1), None

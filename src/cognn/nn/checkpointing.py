@@ -20,7 +20,6 @@ def checkpointed(run_layers: Callable[..., list[LayerOutput]]) -> Callable[..., 
 
     def run(model: CooperativeModel, layers: Sequence[Parts], *arguments: Any) -> list[LayerOutput]:
         parts = [part for layer in layers for part in layer if part is not None]
-        parts += [] if model.action_network is None else [model.action_network]
         cache = ProductCache()
         again = _SecondPass([buffer for part in parts for buffer in part.buffers()], arguments[-2], cache)
         contexts = cache.active(filling=True), again

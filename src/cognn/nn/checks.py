@@ -148,9 +148,31 @@ def actions(value: Any, num_layers: int, num_nodes: int, space: ActionSpace, has
     if value.dtype != torch.long:
         last = len(space.names) - 1
         raise TypeError(f"actions: forced actions are torch.long codes 0 to {last}, got {value.dtype}")
-    if tuple(value.shape) != (num_layers, num_nodes):
-        raise ValueError(f"actions: expected shape (num_layers={num_layers}, N={num_nodes}), got {tuple(value.shape)}")
+    if tuple(value.shape) not in ((num_layers, num_nodes), (num_layers, num_nodes, *space.shape)):
+        shape = f"num_layers={num_layers}, N={num_nodes}"
+        wanted = f"({shape})" if space.heads == 1 else f"({shape}) or ({shape}, heads={space.heads})"
+        raise ValueError(f"actions: expected shape {wanted}, got {tuple(value.shape)}")
     _once("actions", value, _action_codes, space.names)
+
+
+def heads(value: Any, hidden_channels: int, has_network: bool) -> int:
+    """The number of action heads, from the argument ``action_heads``."""
+    if value != "channel" and (isinstance(value, bool) or not isinstance(value, Integral)):
+        raise TypeError(f"action_heads: expected a whole number or 'channel', got {value!r}")
+    number = hidden_channels if value == "channel" else int(value)
+    if number < 1 or hidden_channels % number:
+        raise ValueError(
+            f"action_heads: expected a divisor of hidden_channels={hidden_channels}, or 'channel', got {value!r}"
+        )
+    if number > 1 and not has_network:
+        raise ValueError("action_heads: requires an action network, but action is None; use action_heads=1")
+    return number
+
+
+def no_temperature(value: Any, gates: str) -> None:
+    """Reject a temperature where no action is drawn with a straight-through gradient."""
+    if value != "learned":
+        raise ValueError(f"temperature: is for gates='sampled', got {value!r} with gates={gates!r}; leave it out")
 
 
 def graph_numbers(value: Tensor, num_nodes: int, num_graphs: int | None = None) -> None:

@@ -86,6 +86,21 @@ class EdgeMessages(nn.Module):
         count = ops.edge_count(adjacency, self.rows(edge_attr), self.weight.size(0), weight)
         return count.to(self.weight.dtype) @ table
 
+    def by_head(self, adjacency: Adjacency, edge_attr: Tensor, sent: Tensor, weight: Tensor | None = None) -> Tensor:
+        """Sum over the incoming edges, where slice ``k`` of a message is scaled by ``sent[u, k]`` ``(senders, heads)``.
+
+        One sparse product of width ``heads`` per feature or category; nothing of size E x heads is built.
+        """
+        heads, order = sent.size(1), adjacency.in_edge.long()
+        if self.spec.dim is not None:
+            columns = list(edge_attr[order].t().contiguous().unbind())
+        else:
+            rows = self.rows(edge_attr)[order]
+            columns = [(rows == row).sum(1).to(sent.dtype) for row in range(self.weight.size(0))]
+        columns = columns if weight is None else [column * weight for column in columns]
+        sums = torch.stack([ops.heard(adjacency, sent, weight=column) for column in columns], dim=1)
+        return torch.einsum("nch,chd->nhd", sums, self.weight.unflatten(1, (heads, -1))).flatten(1)
+
     def project(self, adjacency: Adjacency, edge_attr: Tensor, vector: Tensor) -> Tensor:
         """Project the message of every edge on ``vector`` ``(out_channels, heads)``: ``(E, heads)``, by receiver."""
         table = self.weight @ vector

@@ -14,9 +14,10 @@ from cognn.nn.edge_features import EdgeMessages
 
 
 class Gates(NamedTuple):
-    """The actions of one layer as two vectors ``(N,)``: 0 or 1 in the forward pass, soft in the backward pass.
+    """The actions of one layer as gates ``(N,)``, or ``(N, heads)`` with one gate per slice of the channels.
 
-    The edge ``u -> v`` is heard, that is, it carries a message, iff ``listen[v] * broadcast[u]`` is not zero.
+    They are 0 or 1 in the forward pass and soft in the backward pass, or continuous.  The edge ``u -> v`` is heard,
+    that is, it carries a message (of head ``k``), iff ``listen[v, k] * broadcast[u, k]`` is not zero.
     """
 
     listen: Tensor
@@ -41,6 +42,19 @@ class Hearing(NamedTuple):
     sender_count: Tensor | None = None
 
     @property
+    def heads(self) -> int:
+        """Number of heads, each with gates of its own."""
+        return 1 if self.gates is None or self.gates.listen.dim() == 1 else self.gates.listen.size(1)
+
+    def by_head(self, heads: int) -> "list[Hearing]":
+        """The hearing of each of ``heads`` heads; one gate per node is that of all."""
+        if self.gates is None or self.gates.listen.dim() == 1:
+            return [self] * heads
+        # Transposed, so that the gates of a head are contiguous.
+        pairs = zip(*(gate.t().contiguous().unbind() for gate in self.gates), strict=True)
+        return [self._replace(gates=Gates(*pair)) for pair in pairs]
+
+    @property
     def loopless(self) -> "Hearing":
         """The hearing without self-loops."""
         return self._replace(adjacency=self.adjacency.loopless)
@@ -50,7 +64,10 @@ class Hearing(NamedTuple):
         return self.adjacency.own(x)
 
     def sum(self, x: Tensor, weight: Tensor | None = None, scale: Tensor | None = None) -> Tensor:
-        """``scale * l * (A_w @ (b * x))``; ``weight`` ``(E,)`` is sorted by receiver, ``scale`` is ``(receivers,)``."""
+        """``scale * l * (A_w @ (b * x))``; ``weight`` ``(E,)`` is sorted by receiver, ``scale`` is shaped as a gate.
+
+        Head ``k`` owns slice ``k`` of the channels of ``x``.
+        """
         listen, broadcast = (None, None) if self.gates is None else self.gates
         return ops.heard(self.adjacency, x, _times(listen, scale), broadcast, _times(weight, self._mask()))
 
@@ -89,19 +106,29 @@ class Hearing(NamedTuple):
         scale: Tensor | None = None,
         channels: slice | None = None,
     ) -> Tensor:
-        """Sum of the heard edge messages, ``scale * l * sum of b_u * w_vu * (W_e e_vu)``; ``channels`` selects some."""
+        """Sum of the heard edge messages, ``scale * l * sum of b_u * w_vu * (W_e e_vu)``; ``channels`` selects some.
+
+        Head ``k`` owns slice ``k`` of the channels of the messages.
+        """
         assert self.edge_attr is not None
         listen, broadcast = (None, None) if self.gates is None else self.gates
-        sent = None if broadcast is None else broadcast[self.adjacency.in_sender]
-        out: Tensor = messages(self.adjacency, self.edge_attr, _times(sent, _times(weight, self._mask())), channels)
-        scale = _times(listen, scale)
-        return out if scale is None else scale.unsqueeze(-1) * out
+        weight = _times(weight, self._mask())
+        if broadcast is not None and broadcast.dim() == 2:
+            out: Tensor = messages.by_head(self.adjacency, self.edge_attr, broadcast, weight)
+        else:
+            sent = None if broadcast is None else broadcast[self.adjacency.in_sender]
+            out = messages(self.adjacency, self.edge_attr, _times(sent, weight), channels)
+        return ops.scale_rows(_times(listen, scale), out)
 
     def scaled(self, receivers: Tensor, senders: Tensor) -> "Hearing":
         """The hearing with each message scaled by a factor of its receiver and a factor of its sender."""
         if self.gates is None:
             return self._replace(gates=Gates(receivers, senders.clone()))  # torch.compile rejects aliased inputs
         return self._replace(gates=Gates(self.gates.listen * receivers, self.gates.broadcast * senders))
+
+    def divided(self, x: Tensor, divisor: Tensor) -> Tensor:
+        """``x`` ``(receivers, d)`` over a divisor that is shaped as a gate."""
+        return x / ops.spread(divisor, x)
 
     def kept(self, edge_index: Tensor) -> Tensor | None:
         """The gate ``(E,)`` of every edge in ``edge_index``; None if all are open."""
@@ -112,7 +139,9 @@ class Hearing(NamedTuple):
 
 
 def _times(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """The product of two factors; None is 1."""
+    """The product of two factors, each ``(N,)`` or ``(N, heads)``; None is 1."""
     if one is None or other is None:
         return other if one is None else one
+    if one.dim() != other.dim():
+        one, other = (factor if factor.dim() == 2 else factor.unsqueeze(-1) for factor in (one, other))
     return one * other

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from cognn.core.ops import spread
 from cognn.core.random import dropout
-from cognn.nn.actions import ActionMode, ActionSpace, Decision
+from cognn.nn.actions import ActionMode, ActionSpace, Decision, GateKind
 from cognn.nn.hearing import Hearing
 
 
@@ -25,7 +26,7 @@ class CooperativeModel(Protocol):
     num_layers: int
     wraps: bool
     space: ActionSpace
-    action_network: Any
+    gates: GateKind
 
     def inverse_temperature(self, h: Tensor) -> Tensor | float:
         """``1/tau`` of every node ``(N,)``, or of all."""
@@ -38,6 +39,8 @@ class Parts(NamedTuple):
     norm: nn.Module
     layer: nn.Module
     residual: nn.Module | None
+    action: Any
+    """The action network, or None."""
 
 
 class LayerOutput(NamedTuple):
@@ -65,7 +68,7 @@ def run_layers(
     generator: torch.Generator | None,
     keep: bool,
 ) -> list[LayerOutput]:
-    """Run consecutive layers; ``actions`` is a mode, or the codes ``(N,)`` of each layer.
+    """Run consecutive layers; ``actions`` is a mode, or the codes of each layer.
 
     Returns the outputs of all layers with ``keep``, otherwise only the states after the last: a compiled function
     would have to store whatever it returns.
@@ -91,15 +94,20 @@ def run_layer(
     """Run one layer on the states ``h`` ``(N, channels)``."""
     if model.norm_first:
         h = parts.norm(h)
-    decision, logits = decide(model, h, hearing, actions, generator, keep)
+    decision, logits = decide(model, parts, h, hearing, actions, generator, keep)
     if decision is not None:
         hearing = hearing._replace(gates=decision.gates)
-    return LayerOutput(update(model, parts, h, hearing), decision, logits)
+    added = model.space.spread(logits) if model.gates == "added" and logits is not None else None
+    return LayerOutput(update(model, parts, h, hearing, added), decision, logits)
 
 
-def update(model: CooperativeModel, parts: Parts, h: Tensor, hearing: Hearing) -> Tensor:
-    """The environment network's part of a layer; with ``norm_first``, ``h`` is already normalised."""
+def update(model: CooperativeModel, parts: Parts, h: Tensor, hearing: Hearing, added: Tensor | None = None) -> Tensor:
+    """The environment network's part of a layer; with ``norm_first``, ``h`` is already normalised.
+
+    ``added`` ``(receivers, heads)`` is added to the slices of its output.
+    """
     out = parts.layer(h, hearing)
+    out = out if added is None else out + spread(added, out)
     skip = 0 if parts.residual is None else parts.residual(hearing.own(h))
     if model.norm_first:
         return model.act(dropout(out, model.dropout, model.training)) + skip
@@ -108,6 +116,7 @@ def update(model: CooperativeModel, parts: Parts, h: Tensor, hearing: Hearing) -
 
 def decide(
     model: CooperativeModel,
+    parts: Parts,
     h: Tensor,
     hearing: Hearing,
     actions: ActionMode | Tensor,
@@ -116,10 +125,10 @@ def decide(
 ) -> tuple[Decision | None, Tensor | None]:
     """The action network's part of a layer: the decision and its logits."""
     forced, logits = isinstance(actions, Tensor), None
-    if model.action_network is not None and (keep or not forced):
-        logits = model.action_network.logits(h, hearing)
+    if parts.action is not None and (keep or not forced):
+        logits = parts.action.logits(h, hearing)
     if isinstance(actions, Tensor):
         return model.space.force(actions, h.dtype), logits
-    if logits is None:
-        return None, None
+    if logits is None or model.gates == "added":
+        return None, logits
     return model.space.decide(logits, model.inverse_temperature(h), actions, generator), logits

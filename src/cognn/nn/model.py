@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,7 +15,8 @@ from cognn.core.graph import Graph
 from cognn.core.random import dropout as drop
 from cognn.nn import checks
 from cognn.nn.action_network import ActionNetwork
-from cognn.nn.actions import ACTION_MODES, SPACES, ActionMode, SpaceName
+from cognn.nn.actions import ACTION_MODES, GATE_KINDS, SPACES, ActionMode, GateKind, SpaceName
+from cognn.nn.actions import action_space as make_space
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
 from cognn.nn.edge_features import EdgeSpec
@@ -33,6 +35,10 @@ class Samples(NamedTuple):
 
     mean: Tensor
     std: Tensor
+
+
+OPEN = 4.0
+"""Default bias toward STANDARD with several heads: nearly open gates cost nothing on graphs that they cannot help."""
 
 
 class CoGNN(nn.Module):
@@ -69,13 +75,21 @@ class CoGNN(nn.Module):
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
         edge_categories: Number of values of each categorical feature in ``edge_attr`` (long, ``(E, len)`` or ``(E,)``).
-        standard_bias: Added to the logit of STANDARD; with about 3, most edges are kept at the start of training.
+        standard_bias: Added to the logit of STANDARD; with about 3, most edges are kept at the start of training.  By
+            default 0, and 4 with several heads.
         input_dropout: Dropout of the features; helps if they are sparse.
         compile: Compile the layers with ``torch.compile``, if there is a C++ compiler; the results are the same.
         checkpoint: Gradient checkpointing of every layer: less memory, more time, the same results.
-        eval_actions: How nodes act in ``eval()``: ``"argmax"``, ``"expected"`` or ``"sample"``; training samples.
+        eval_actions: How nodes act in ``eval()``: ``"argmax"``, ``"expected"`` or ``"sample"``; by default
+            ``"argmax"`` if gates are ``"sampled"``, otherwise ``"expected"``.
         jk: Jumping knowledge over all layers, as PyG's ``JumpingKnowledge``: ``"cat"``, ``"max"`` or ``"lstm"``; None
             and ``"last"`` decode the states of the last layer.
+        action_heads: Number of actions that a node takes at a layer: 1 (the paper), a divisor of ``hidden_channels``,
+            or ``"channel"``.  Slice ``k`` of the channels travels along the edges that the actions of head ``k`` keep.
+        gates: ``"sampled"`` draws actions in training (the paper); ``"continuous"`` gates with the probabilities of
+            listening and of broadcasting, with their exact gradient.  Two controls for experiments: ``"added"`` adds
+            the outputs of the action network to the messages instead, ``"random"`` opens gates regardless of states.
+        action_sharing: ``"shared"``: one action network for all layers (the paper); ``"per_layer"``: one for each.
     """
 
     @named_options
@@ -103,12 +117,15 @@ class CoGNN(nn.Module):
         decoder_layers: int = 1,
         edge_dim: int | None = None,
         edge_categories: int | Sequence[int] | None = None,
-        standard_bias: float = 0.0,
+        standard_bias: float | None = None,
         input_dropout: float = 0.0,
         compile: bool = False,
         checkpoint: bool = False,
-        eval_actions: ActionMode = "argmax",
+        eval_actions: ActionMode | None = None,
         jk: Literal["last", "cat", "max", "lstm"] | None = None,
+        action_heads: int | Literal["channel"] = 1,
+        gates: GateKind = "sampled",
+        action_sharing: Literal["shared", "per_layer"] = "shared",
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -122,7 +139,12 @@ class CoGNN(nn.Module):
         checks.one_of("residual", residual, ["identity", "linear", None])
         checks.share("dropout", dropout)
         checks.share("input_dropout", input_dropout)
-        checks.one_of("eval_actions", eval_actions, ACTION_MODES)
+        checks.one_of("eval_actions", eval_actions or ACTION_MODES[0], ACTION_MODES)
+        checks.one_of("gates", gates, GATE_KINDS)
+        checks.one_of("action_sharing", action_sharing, ["shared", "per_layer"])
+        heads = checks.heads(action_heads, hidden_channels, action is not None)
+        if standard_bias is None:
+            standard_bias = OPEN if heads > 1 else 0.0
         checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
@@ -135,7 +157,8 @@ class CoGNN(nn.Module):
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
         self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
-        self.edge_spec, self.eval_actions = EdgeSpec.of(edge_dim, edge_categories), eval_actions
+        self.edge_spec, self.gates = EdgeSpec.of(edge_dim, edge_categories), gates
+        self.eval_actions: ActionMode = eval_actions or ("argmax" if gates == "sampled" else "expected")
 
         width = hidden_channels
         decoded = width * num_layers if jk == "cat" else width
@@ -143,6 +166,7 @@ class CoGNN(nn.Module):
         self.act = activation(act)
         self.encoder = nn.LazyLinear(width) if in_channels == -1 else nn.Linear(in_channels, width)
         options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
+        options |= {"heads": heads} if env == "gat" else {}
         self.layers = nn.ModuleList(
             make_layer("env", env, width, width, self.edge_spec, **options) for _ in range(num_layers)
         )
@@ -154,24 +178,25 @@ class CoGNN(nn.Module):
         sizes = [decoded, *[width] * (decoder_layers - 1), out_channels]
         self.decoder = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(sizes))
 
-        self.action_network: ActionNetwork | None = None
+        self.action_network: ActionNetwork | nn.ModuleList | None = None
         self.temperature: nn.Linear | float = 1.0
         if action is not None:
-            self.action_network = ActionNetwork(
-                width,
-                action_channels,
-                action_layers,
-                action,
-                action_space,
-                dropout,
-                act,
-                *self.edge_spec,
-                standard_bias,
+            make_network = partial(
+                ActionNetwork,
+                *(width, action_channels, action_layers, action, action_space, dropout, act),
+                *(self.edge_spec.dim, self.edge_spec.categories, standard_bias, heads, gates == "random"),
             )
-            self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
-        self.tau0, self.space = tau0, SPACES[action_space]
+            shared = action_sharing == "shared"
+            self.action_network = make_network() if shared else nn.ModuleList(make_network() for _ in self.layers)
+            if gates != "sampled":
+                checks.no_temperature(temperature, gates)
+            else:
+                self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
+        self.tau0, self.space = tau0, make_space(action_space, heads)
         self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
+        if heads > 1 and any(isinstance(layer, WrappedLayer) for layer in self.layers):
+            raise ValueError("action_heads: a layer of PyG takes one action per node; use 1, or a built-in env layer")
 
     def forward(
         self,
@@ -195,21 +220,27 @@ class CoGNN(nn.Module):
             edge_attr: Edge features, if the model was built for them.
             batch: The graph of every node ``(N,)``, for ``pool``; a :class:`Graph` made by ``Graph.cat`` has its own.
                 Without it all nodes are one graph.  A model without ``pool`` ignores it.
-            actions: ``"sample"``, ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force; by default
-                ``"sample"`` in training and ``eval_actions`` in evaluation.
+            actions: ``"sample"``, ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force, with several
+                heads also ``(num_layers, N, heads)``.  By default ``eval_actions`` in evaluation and ``"sample"`` in
+                training, or ``"expected"`` if gates are continuous.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
             generator: Source of the draws; by default PyTorch's own.
             num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
             return_trace: Return ``(out, Trace)``.
         """
-        if actions is None and samples is None and not self.training and self.action_network is not None:
-            actions = self.eval_actions
+        if self.gates == "added" and (actions is not None or samples is not None):
+            raise ValueError("actions, samples: with gates='added' nodes take no actions; leave them out")
+        if actions is None and samples is None and self.action_network is not None:
+            training: ActionMode = "expected" if self.gates == "continuous" else "sample"
+            actions = training if self.training else self.eval_actions
         if self.in_channels == -1:
             self._initialise(x)
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
         checks.actions(actions, self.num_layers, graph.num_nodes, self.space, self.action_network is not None)
+        if isinstance(actions, Tensor) and actions.dim() == 2 and self.space.heads > 1:
+            actions = actions.unsqueeze(-1).expand(-1, -1, self.space.heads)
         hearing = Hearing(graph, edge_attr=edge_attr)
         if samples is not None:
             checks.at_least("samples", samples, 1)
@@ -300,7 +331,10 @@ class CoGNN(nn.Module):
     def parts(self) -> Iterator[Parts]:
         """The modules of every layer."""
         for index, layer in enumerate(self.layers):
-            yield Parts(self.norms[index], layer, None if self.residuals is None else self.residuals[index])
+            residual = None if self.residuals is None else self.residuals[index]
+            network = self.action_network
+            action = network[index] if isinstance(network, nn.ModuleList) else network
+            yield Parts(self.norms[index], layer, residual, action)
 
     def inverse_temperature(self, h: Tensor) -> Tensor | float:
         """``1/tau`` of every node ``(N,)``, or the one of all."""
@@ -339,21 +373,23 @@ class CoGNN(nn.Module):
         return drop(h, self.dropout, self.training)
 
     def _trace(self, graph: Graph, steps: list[LayerOutput]) -> Trace:
-        standard = torch.zeros(graph.num_nodes, dtype=torch.long, device=graph.device)
-        actions = torch.stack([standard if s.decision is None else s.decision.actions for s in steps])
+        standard = torch.zeros(graph.num_nodes, *self.space.shape, dtype=torch.long, device=graph.device)
+        actions = torch.stack([standard if s.decision is None else self.space.codes(s.decision) for s in steps])
         probs = []
         for codes, logits in zip(actions, (s.logits for s in steps), strict=True):
-            if logits is None:
+            if logits is None or self.gates == "added":
                 certain = nn.functional.one_hot(codes, len(self.space.names))
                 probs.append(certain.to(torch.get_default_dtype()))
             else:  # in training the probabilities keep their gradient, so that a loss may ask for fewer edges
                 probs.append(self.space.probabilities(logits if self.training else logits.detach()))
-        return Trace(graph, actions, torch.stack(probs), self.space)
+        return Trace(graph, actions, torch.stack(probs), self.space)  # (num_layers, N, heads, 4) with several heads
 
     def reset_parameters(self) -> None:
         """Initialise all weights."""
         parts = [self.encoder, *self.layers, *self.norms, *(self.residuals or []), *self.decoder]
-        parts += [part for part in (self.action_network, self.temperature, self.jk) if isinstance(part, nn.Module)]
+        network = self.action_network
+        parts += network if isinstance(network, nn.ModuleList) else [network]
+        parts += [part for part in (self.temperature, self.jk) if isinstance(part, nn.Module)]
         for part in parts:
             if hasattr(part, "reset_parameters"):
                 part.reset_parameters()
@@ -365,7 +401,10 @@ class CoGNN(nn.Module):
         shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
         if self.action_network is not None:
             shown |= {"action_space": self.space.name}
-            shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}
+            shown |= {"action_heads": self.space.heads} if self.space.heads > 1 else {}
+            shown |= {"gates": self.gates} if self.gates != "sampled" else {}
+            if self.gates == "sampled":
+                shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}
             shown |= {"eval_actions": self.eval_actions}
         shown |= {"pool": self.pool} if self.pool is not None else {}
         sizes = f"{self.in_channels}, {self.hidden_channels}, out_channels={self.out_channels}, "

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from cognn.core import ops
 from cognn.core.graph import Graph
-from cognn.nn.actions import JOINT, ActionSpace
+from cognn.nn.actions import JOINT, ActionSpace, action_space
 
 if TYPE_CHECKING:
     import networkx
@@ -21,8 +21,9 @@ class Trace:
 
     Attributes:
         graph: The input graph.
-        actions: Codes ``(num_layers, N)`` of :class:`~cognn.Action`.
-        probs: Probabilities ``(num_layers, N, 4)`` that the action network gave to the four actions.
+        actions: Codes ``(num_layers, N)`` of :class:`~cognn.Action`, or ``(num_layers, N, heads)`` with several heads.
+        probs: Probabilities ``(num_layers, N, 4)`` that the action network gave to the four actions, or
+            ``(num_layers, N, heads, 4)``.
         space: The action space, which defines the meaning of the codes.
     """
 
@@ -36,14 +37,38 @@ class Trace:
         """Number of layers."""
         return self.actions.size(0)
 
-    def kept(self, layer: int) -> Tensor:
-        """Mask ``(E,)`` of the edges of ``edge_index`` that carried a message at a layer."""
-        sender, receiver = self.graph.edge_index
-        listen, broadcast = self.space.force(self.actions[self._index(layer)], torch.bool).gates
-        return broadcast[sender] & listen[receiver]
+    @property
+    def heads(self) -> int:
+        """Number of actions that a node takes at a layer."""
+        return 1 if self.actions.dim() == 2 else self.actions.size(2)
 
-    def kept_ratio(self, nodes: Tensor | None = None) -> Tensor:
+    def head(self, head: int) -> "Trace":
+        """The decisions of one head, as the trace of a model with one."""
+        if not -self.heads <= head < self.heads:
+            raise IndexError(f"head: expected 0 to {self.heads - 1}, got {head}")
+        if self.actions.dim() == 2:
+            return self
+        return Trace(self.graph, self.actions[:, :, head], self.probs[:, :, head], action_space(self.space.name))
+
+    def kept(self, layer: int, head: int | None = None) -> Tensor:
+        """Mask ``(E,)`` of the edges of ``edge_index`` that carried a message at a layer.
+
+        With several heads it is the mask of one ``head``, or of the edges on which any head heard something.
+        """
+        if head is not None:
+            return self.head(head).kept(layer)
+        codes = self.actions[self._index(layer)]
+        sender, receiver = self.graph.edge_index
+        kept = torch.zeros(self.graph.num_edges, dtype=torch.bool, device=codes.device)
+        for column in codes.view(len(codes), self.heads).unbind(1):  # never an (E, heads) mask
+            listen, broadcast = self.space.force(column, torch.bool).gates
+            kept |= broadcast[sender] & listen[receiver]
+        return kept
+
+    def kept_ratio(self, nodes: Tensor | None = None, by_head: bool = False) -> Tensor:
         """Fraction of the directed edges that are kept, per layer: ``(num_layers,)``; nan without edges.
+
+        With several heads it is the mean over them, or ``(num_layers, heads)`` with ``by_head``.
 
         ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.
         """
@@ -55,11 +80,15 @@ class Trace:
         ratios = []
         for codes in self.actions:
             listen, broadcast = self.space.force(codes, inside.dtype).gates
-            ratios.append(ops.heard(self.graph, broadcast * inside, listen * inside).double().sum() / total)
-        return torch.stack(ratios).float() if ratios else inside.new_empty(0)
+            gates = (gate.view(len(codes), self.heads) * inside.unsqueeze(-1) for gate in (broadcast, listen))
+            ratios.append(ops.heard(self.graph, *gates).double().sum(0) / total)
+        ratio = torch.stack(ratios).float() if ratios else inside.new_empty(0, self.heads)
+        return ratio if by_head else ratio.mean(1)
 
     def expected_kept(self) -> Tensor:
         r"""Expected fraction of the directed edges that are kept, per layer: ``(num_layers,)``; 0 without edges.
+
+        With several heads it is the mean over them.
 
         .. math:: \frac{1}{|E|} \sum_{(u, v) \in E} P(a_v \in \{S, L\})\, P(a_u \in \{S, B\})
 
@@ -67,11 +96,20 @@ class Trace:
         """
         gates = zip(*self.space.expected_gates(self.probs), strict=True)
         kept = [ops.heard(self.graph, broadcast, listen).sum() for listen, broadcast in gates]
-        return torch.stack(kept) / max(self.graph.num_edges, 1) if kept else self.probs.new_empty(0)
+        return torch.stack(kept) / max(self.graph.num_edges * self.heads, 1) if kept else self.probs.new_empty(0)
 
-    def edge_index(self, layer: int) -> Tensor:
-        """The directed computation graph of a layer: the columns of ``edge_index`` that are kept."""
-        return self.graph.edge_index[:, self.kept(layer)]
+    def agreement(self, layer: int) -> Tensor:
+        """Fraction of the nodes that act alike in each pair of heads at a layer: ``(heads, heads)``."""
+        codes = self.actions[self._index(layer)].view(self.graph.num_nodes, self.heads)
+        alike = torch.zeros(self.heads, self.heads, device=codes.device)
+        for code in range(len(self.space.names)):
+            chosen = (codes == code).float()
+            alike += chosen.t() @ chosen
+        return alike / max(self.graph.num_nodes, 1)
+
+    def edge_index(self, layer: int, head: int | None = None) -> Tensor:
+        """The directed computation graph of a layer, or of one of its heads: the columns of ``edge_index`` kept."""
+        return self.graph.edge_index[:, self.kept(layer, head)]
 
     def reaches(self, node: int) -> Tensor:
         """Mask ``(num_layers, N)`` of the nodes whose states can influence the final state of ``node``.
@@ -94,27 +132,36 @@ class Trace:
     def to_parquet(self, path: str | Path) -> None:
         """Write a table with a row per layer and node: ``layer, node, action`` and the probabilities ``p_standard``...
 
+        With several heads it has a row per layer, node and head, and a column ``head``.
         The table determines the kept edges: ``u -> v`` is kept if ``u`` is STANDARD or BROADCAST and ``v`` is STANDARD
         or LISTEN.
         """
         import polars  # slow to import
 
-        layers, nodes = self.actions.shape
+        layers, nodes = self.actions.shape[:2]
         names = list(self.space.names)
         named = polars.Series(names, dtype=polars.Enum(names))
         columns = {
-            "layer": torch.arange(layers).repeat_interleave(nodes).numpy(),
-            "node": torch.arange(nodes).repeat(layers).numpy(),
+            "layer": torch.arange(layers).repeat_interleave(nodes * self.heads).numpy(),
+            "node": torch.arange(nodes).repeat_interleave(self.heads).repeat(layers).numpy(),
+            **({"head": torch.arange(self.heads).repeat(layers * nodes).numpy()} if self.heads > 1 else {}),
             "action": named.gather(self.actions.flatten().cpu().numpy()),
         }
         probs = self.probs.detach().reshape(-1, len(names)).float().cpu().numpy()
         columns |= {f"p_{name.lower()}": probs[:, code] for code, name in enumerate(names)}
         polars.DataFrame(columns).write_parquet(path)
 
-    def to_networkx(self, layer: int) -> "networkx.MultiDiGraph":
-        """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``."""
+    def to_networkx(self, layer: int, head: int | None = None) -> "networkx.MultiDiGraph":
+        """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``.
+
+        With several heads name one: a node has an action in each.
+        """
         import networkx  # slow to import
 
+        if self.heads > 1:
+            if head is None:
+                raise ValueError(f"head: nodes act in {self.heads} heads; give 0 to {self.heads - 1}")
+            return self.head(head).to_networkx(layer)
         actions = self.actions[self._index(layer)].tolist()
         out = networkx.MultiDiGraph()
         out.add_nodes_from((v, {"action": self.space.names[code]}) for v, code in enumerate(actions))

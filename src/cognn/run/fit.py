@@ -18,6 +18,7 @@ from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.actions import JOINT
+from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.options.resolve import is_remembered
 from cognn.run.log_tail import RunCallback
 from cognn.run.new_data import as_new
@@ -87,7 +88,7 @@ class Fitted:
         model = build_model(self.config.model, dataset or self.dataset)
         load_weights(model, load_tensors(path)[0], "", path)
         if (inner := cooperative(model)) is not None:
-            inner.eval_actions = self.config.train.actions
+            inner.eval_actions = eval_actions(self.config.train) or inner.eval_actions
         return model.eval()
 
     def predict(
@@ -190,7 +191,7 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
                 draws = [model(*inputs, actions="sample").float() for _ in range(samples)]
                 spreads.append(torch.stack([predictions(kind, draw) for draw in draws]).std(0))
             if actions:
-                codes.append(model(*inputs, actions=config.actions, return_trace=True)[1].actions)
+                codes.append(model(*inputs, actions=eval_actions(config), return_trace=True)[1].actions)
     spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)
     inner = cooperative(model)
     return Prediction(value, spread, acted, JOINT.names if inner is None else inner.space.names)

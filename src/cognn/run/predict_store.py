@@ -45,16 +45,17 @@ def write_store_predictions(
     task, names = _task(fitted, store)
     model = fitted.model(split, store.blank(task))
     seed, config = fitted.seed(split), fitted.config.train
-    acts = cooperative(model) is not None
+    inner = cooperative(model)
+    acts, mode = inner is not None, "argmax" if inner is None else inner.eval_actions
     draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
-    options = {"actions": config.actions, "keep": actions, "seed": seed, "precision": config.precision, **draws}
+    options = {"actions": mode, "keep": actions, "seed": seed, "precision": config.precision, **draws}
     job = {"model": fingerprint(model), "store": store.identity, "options": options}
     scratch = Scratch(out.with_name(f"{out.name}.work"), job)
     keep_actions = actions and acts
     passes = []
     # If scores are means over draws, the actions are those of one additional pass, as for a graph in memory.
     if not draws["score"] or keep_actions:
-        passes.append(Pass(config.actions, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep_actions))
+        passes.append(Pass(mode, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep_actions))
     for stream, (name, count) in enumerate(draws.items(), 1):
         # The spread is that of predictions; scores are predictions of the mean output.
         transform: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
@@ -73,7 +74,9 @@ def write_store_predictions(
         if draws["spread"]:
             squares = rows(f"spread-squares-{(draws['spread'] - 1) % 2}")
             spread = (squares / (draws["spread"] - 1)).sqrt()
-        codes = rows("actions").long().T if keep_actions else None
+        codes = None
+        if inner is not None and keep_actions:  # (layers, N), or (layers, N, heads)
+            codes = rows("actions").long().view(last - first, inner.num_layers, *inner.space.shape).transpose(0, 1)
         prediction = Prediction(predictions(task.kind, value), spread, codes)
         return prediction_table(task.kind, names, store.ids(first, last), prediction)
 

@@ -25,7 +25,7 @@ from cognn.files.tensors import load_tensors
 from cognn.nn.encoders import Encoded
 from cognn.nn.layers import LAYERS
 from cognn.nn.model import CoGNN
-from cognn.nn.options.pretrained import CONFIG, SCHEMA, config_json, model_options
+from cognn.nn.options.pretrained import CONFIG, SCHEMA, config_json, eval_actions, model_options
 from cognn.nn.options.resolve import is_remembered
 from cognn.parallel.cluster import detect_launcher, is_rank_zero
 from cognn.parallel.devices import RANK, make_fabric, on_rank_zero
@@ -94,7 +94,7 @@ def _make_folder(config: Config, out: Path, dataset: Dataset, model: nn.Module) 
         write(out / SCHEMA, dataset.schema.to_json().encode())
     named = not any(map(is_remembered, (config.model.env, config.model.action, config.model.act)))
     if isinstance(model.model if isinstance(model, Encoded) else model, CoGNN) and named:
-        write(out / CONFIG, config_json(model_options(model) | {"eval_actions": config.train.actions}))
+        write(out / CONFIG, config_json(model_options(model) | {"eval_actions": eval_actions(config.train)}))
 
 
 def train_run(

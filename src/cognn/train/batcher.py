@@ -14,6 +14,7 @@ from cognn.data.dataset import Dataset
 from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.data.sampling.neighbors import NeighborhoodSampler
 from cognn.data.sampling.partition import PartitionSampler
+from cognn.nn.options.pretrained import eval_actions
 from cognn.parallel.devices import broadcast
 from cognn.train.build import cooperative
 
@@ -193,16 +194,18 @@ def forward_all(
     """The outputs of all items in one pass and, with ``trace``, the share of edges that the actions keep."""
     model.eval()
     options: dict[str, Any] = {}
-    acts = cooperative(model) is not None
+    inner = cooperative(model)
+    acts = inner is not None
     if acts and config.samples and not trace:
         options["samples"] = config.samples
     elif acts:
-        options["actions"] = config.actions
+        options["actions"] = eval_actions(config)
     outs, kept, edges = [], 0.0, 0
     for batch in batcher.all_batches():
         if trace and acts:
             out, seen = model(batch.x, batch.graph, batch.edge_attr, return_trace=True, **options)
-            kept += float(seen.kept_ratio().nan_to_num(0).mean()) * batch.graph.num_edges
+            ratio = seen.kept_ratio() if inner is not None and inner.gates == "sampled" else seen.expected_kept()
+            kept += float(ratio.nan_to_num(0).mean()) * batch.graph.num_edges
             edges += batch.graph.num_edges
         else:
             out = model(batch.x, batch.graph, batch.edge_attr, **options)

@@ -10,6 +10,7 @@ from cognn.config.options import ModelConfig, TrainConfig
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError
 from cognn.nn import checks
+from cognn.nn.action_network import ActionNetwork
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.model import CoGNN
 from cognn.nn.options.pretrained import config_options
@@ -18,7 +19,8 @@ from cognn.nn.options.pretrained import config_options
 def cooperative(model: nn.Module) -> CoGNN | None:
     """The Co-GNN in a model; None if its nodes do not act."""
     inner = _inner(model)
-    return inner if isinstance(inner, CoGNN) and inner.action_network is not None else None
+    acts = isinstance(inner, CoGNN) and inner.action_network is not None and inner.gates != "added"
+    return inner if acts else None  # type: ignore[return-value]
 
 
 def set_execution(model: nn.Module, config: TrainConfig) -> None:
@@ -33,11 +35,14 @@ def _inner(model: nn.Module) -> nn.Module:
 
 
 def freeze_actions(model: nn.Module) -> None:
-    """Exclude the action network and its temperature from training."""
+    """Exclude the action network and its temperature from training; with heads, its gates are random functions."""
     inner = cooperative(model)
     for part in (inner.action_network, inner.temperature) if inner is not None else ():
         if isinstance(part, nn.Module):
             part.requires_grad_(False)
+            for network in part.modules():
+                if isinstance(network, ActionNetwork):
+                    network.randomise()
 
 
 def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:

@@ -156,7 +156,7 @@ def _clear(model: CoGNN) -> None:
 
 
 def _action(model: CoGNN) -> ActionNetwork:
-    assert model.action_network is not None
+    assert isinstance(model.action_network, ActionNetwork)
     return model.action_network
 
 

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from tempfile import TemporaryFile
 from typing import Any
 
-from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig, resolved
 from cognn.errors import ConfigError, RunError
 from cognn.experiments import Budget
 from cognn.experiments.statistics.paired_gains import Runs, runs_by_cell
@@ -126,4 +126,5 @@ def recorded_options(config: Config) -> dict[str, Any]:
 def comparable_options(options: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """Recorded options without seed and splits, to compare recipes; options newer than the record get their default."""
     model, train, data = (asdict(part()) for part in (ModelConfig, TrainConfig, DataConfig))
-    return model | options["model"], train | options["train"] | {"seed": 0}, data | options["data"] | {"splits": ""}
+    model, train = resolved(model | options["model"], train | options["train"] | {"seed": 0})
+    return model, train, data | options["data"] | {"splits": ""}

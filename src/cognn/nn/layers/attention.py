@@ -12,7 +12,8 @@ class Attention(CooperativeLayer):
     .. math:: h_v' = \frac{s_{vv}\, m_{vv} + l_v \sum_u s_{vu} b_u\, m_{vu}}{s_{vv} + l_v \sum_u s_{vu} b_u},
               \qquad s = \exp(\mathrm{score})
 
-    It computes E x heads scores and two sparse products per head, never an E x channels tensor.
+    It computes E x heads scores and two sparse products per head, never an E x channels tensor.  If nodes act per
+    head, the actions of head ``k`` are those of attention head ``k``.
 
     Args:
         in_channels: Width of the input.
@@ -40,16 +41,16 @@ class Attention(CooperativeLayer):
         weight = (score - top[hearing.adjacency.in_receiver]).clamp(max=0).exp()
         # Unbind all heads at once: the gradient of a single slice has the width of all heads.  Each head is contiguous,
         # because the backward pass reads the weights in another order.
-        by_head = weight.t().contiguous().unbind(), value.unbind(1)
+        by_head = weight.t().contiguous().unbind(), value.unbind(1), hearing.by_head(self.heads)
         outs = []
-        for i, (w, v) in enumerate(zip(*by_head, strict=True)):
-            total, out = hearing.total(w), hearing.sum(v, w)
+        for i, (w, v, heard) in enumerate(zip(*by_head, strict=True)):
+            total, out = heard.total(w), heard.sum(v, w)
             if own is not None:
-                total, out = own[:, i] + total, own[:, i].unsqueeze(-1) * hearing.own(v) + out
+                total, out = own[:, i] + total, own[:, i].unsqueeze(-1) * heard.own(v) + out
             else:
                 total = where(total > 0, total, 1)  # a node that hears nothing gets a message of zero
             if self.edges is not None:
-                out = out + hearing.edges(self.edges, w, channels=slice(i * self.width, (i + 1) * self.width))
+                out = out + heard.edges(self.edges, w, channels=slice(i * self.width, (i + 1) * self.width))
             outs.append(out / total.unsqueeze(-1))
         return cat(outs, dim=-1)
 

@@ -40,11 +40,11 @@ class GCNLayer(CooperativeLayer):
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
         hearing = hearing.loopless
-        first = self.out_channels < self.in_channels
+        first = self.out_channels < self.in_channels and hearing.heads == 1  # heads own input channels
         h = self.lin(x) if first else x
         degree = (1 + hearing.sender_counts()).to(h.dtype)
         norm = degree.rsqrt()
         hearing = hearing.scaled(hearing.own(norm), norm)
-        out = hearing.sum(h) + hearing.own(h) / hearing.own(degree).unsqueeze(-1)
+        out = hearing.sum(h) + hearing.divided(hearing.own(h), hearing.own(degree))
         out = (out if first else self.lin(out)) + self.bias
         return out if self.edges is None else out + hearing.edges(self.edges)

@@ -38,7 +38,8 @@ class GINLayer(CooperativeLayer):
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
-        if self.edges is None and self.lin_in.out_features < self.in_channels:  # a narrower sparse product
+        narrow = self.edges is None and self.lin_in.out_features < self.in_channels
+        if narrow and hearing.heads == 1:  # a narrower sparse product; heads own input channels
             h = nn.functional.linear(x, self.lin_in.weight)
             h = (1 + self.eps) * hearing.own(h) + hearing.sum(h) + self.lin_in.bias
         else:

@@ -29,8 +29,9 @@ class SumLayer(CooperativeLayer):
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
         scale = self.scale(hearing)
-        if self.out_channels < self.in_channels:
+        if self.out_channels < self.in_channels and hearing.heads == 1:
             # A map to fewer channels comes first, for a narrower sparse product; one matmul computes both maps.
+            # It would mix the input channels, which are what heads own.
             own, message = linear(
                 x,
                 torch.cat([self.lin_self.weight, self.lin_neighbor.weight]),
@@ -43,5 +44,5 @@ class SumLayer(CooperativeLayer):
         return out if self.edges is None else out + hearing.edges(self.edges, scale=scale)
 
     def scale(self, hearing: Hearing) -> Tensor | None:
-        """Factor ``(receivers,)`` of the aggregated messages; None is 1."""
+        """Factor of the aggregated messages, shaped as a gate; None is 1."""
         return None

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from torch import Tensor, nn
 
 from cognn.core.graph import Adjacency
-from cognn.core.random import keyed_gumbel
+from cognn.core.random import keyed_bits
 from cognn.errors import RunError
 from cognn.files.mapped_arrays import release
 from cognn.nn.actions import ActionMode
@@ -87,11 +87,11 @@ class Pass(NamedTuple):
 
     actions: ActionMode
     key: tuple[int, ...]
-    """Key of the noise for ``actions="sample"``, such as (seed, draw); see :func:`cognn.core.random.keyed_gumbel`."""
+    """Key of the noise for ``actions="sample"``, such as (seed, draw); see :func:`cognn.core.random.keyed_bits`."""
     sink: Callable[[int, int, Tensor], None]
     """Called with ``first``, ``last`` and the outputs of the nodes in between.  A resumed run may repeat a call."""
     keep: bool = False
-    """Whether to store the action codes in the scratch, as its array ``actions`` ``(N, num_layers)``."""
+    """Whether to store the action codes in the scratch, as its array ``actions`` ``(N, num_layers * heads)``."""
 
 
 class Stage(NamedTuple):
@@ -139,18 +139,20 @@ class LayerwiseStages:
             yield from self._layer(index)
 
     def _layer(self, index: int) -> Iterator[Stage]:
-        model, network = self.model, self.model.action_network
+        model = self.model
         name, before, after = f"layer {index + 1}", f"state-{index % 2}", f"state-{(index + 1) % 2}"
-        parts, acts = list(model.parts())[index], network is not None
-        if network is not None:
-            yield from self._action_stages(network, index, before)
-            if parts.layer.needs_sender_count:
+        parts = list(model.parts())[index]
+        added, acts = model.gates == "added", parts.action is not None and model.gates != "added"
+        if parts.action is not None:
+            yield from self._action_stages(parts.action, index, before)
+            if acts and parts.layer.needs_sender_count:
                 yield Stage(f"{name}, degrees", lambda block: self._count(block, "kept-count", acts=True))
 
         def run(block: NodeBlock) -> None:
             h = self._rows(before, block)
             h = parts.norm(h) if model.norm_first else h
-            h = update(model, parts, h, self._hearing(parts.layer, block, acts))
+            more = self._rows("added", block)[: block.size] if added else None
+            h = update(model, parts, h, self._hearing(parts.layer, block, acts), more)
             if index + 1 < model.num_layers:
                 self._write(after, block, h)
             else:
@@ -180,23 +182,28 @@ class LayerwiseStages:
         if depth + 1 < len(layers):
             self._write(f"hidden-{(depth + 1) % 2}", block, z)
         elif number + 1 < len(network.networks):
-            self._write(f"logits-{number}", block, z)
+            self._write(f"logits-{number}", block, network.read(number, z))
         else:
+            z = network.read(number, z)
             others = [self._rows(f"logits-{i}", block)[: block.size].to(z) for i in range(number)]
             self._decide(block, index, network.space.logits([*others, z], network.standard_bias))
 
     def _decide(self, block: NodeBlock, index: int, logits: Tensor) -> None:
         """Write the gates of a block, and its action codes if they are kept."""
-        noise = None
+        noise, space = None, self.model.space
+        if self.model.gates == "added":
+            self._write("added", block, space.spread(logits))
+            return
         if self.actions == "sample":
-            noise = keyed_gumbel((*self.key, index), block.first, block.last, logits.flatten(1).size(1))
-            noise = noise.to(logits.device).view_as(logits)
-        gates, codes = self.model.space.decide(logits, 1.0, self.actions, noise=noise)
-        for name, gate in gates._asdict().items():
-            self._write(name, block, gate.view(block.size, -1))
+            bits = keyed_bits((*self.key, index), block.first, block.last, logits.flatten(1).size(1))
+            noise = space.noise_of(bits).to(logits.device).view_as(logits)
+        decision = space.decide(logits, 1.0, self.actions, noise=noise)
+        for name, gate in decision.gates._asdict().items():
+            self._write(name, block, gate.reshape(block.size, -1))
         if self.keep_actions:
-            kept = self._array("actions", self.model.num_layers, dtype=np.int8)
-            kept[block.first : block.last, index] = codes.cpu().numpy()
+            kept = self._array("actions", self.model.num_layers * space.heads, dtype=np.int8)
+            columns = slice(index * space.heads, (index + 1) * space.heads)
+            kept[block.first : block.last, columns] = space.codes(decision).view(block.size, -1).cpu().numpy()
 
     def _hearing(self, layer: nn.Module, block: NodeBlock, acts: bool) -> Hearing:
         """The hearing of a block, with the counts of its senders if the layer needs them."""
@@ -211,7 +218,7 @@ class LayerwiseStages:
 
     def _count(self, block: NodeBlock, name: str, acts: bool) -> None:
         hearing = Hearing(block.adjacency, self._gates(block) if acts else None)
-        self._write(name, block, hearing.loopless.heard_count().unsqueeze(1))
+        self._write(name, block, hearing.loopless.heard_count().view(block.size, -1))
 
     def _array(self, name: str, width: int, dtype: Any = None) -> NDArray[Any]:
         return self.scratch.array(

@@ -26,7 +26,7 @@ from cognn.files.json import read_json
 from cognn.nn.options.constructor import Unnamed
 
 if TYPE_CHECKING:
-    from cognn.config.options import Config, ModelConfig
+    from cognn.config.options import Config, ModelConfig, TrainConfig
 
 CONFIG, WEIGHTS, SCHEMA = "config.json", "model.safetensors", "schema.json"
 CHANGEABLE = {"eval_actions", "dropout", "input_dropout", "compile", "checkpoint"}
@@ -57,7 +57,13 @@ def config_options(config: "ModelConfig") -> dict[str, Any]:
     if config.model in BASES:
         options |= {"env": BASES[config.model], "action": "none"}
     options |= {name: None for name in ("action", "norm", "residual") if options[name] == "none"}
+    options["action_heads"] = int(config.action_heads) if config.action_heads.isdecimal() else config.action_heads
     return options if config.temperature == "learned" else options | {"temperature": float(config.temperature)}
+
+
+def eval_actions(config: "TrainConfig") -> Any:
+    """The argument ``eval_actions`` of a model in the config of a run; None leaves it to the model."""
+    return None if config.actions == "auto" else config.actions
 
 
 def save_model(model: nn.Module, path: str | Path) -> None:
@@ -173,4 +179,4 @@ def _earlier(folder: Path, weights: dict[str, Tensor], schema: dict[str, Any] | 
         pool = config.model.pool if schema["task"]["level"] == "graph" else None
     except (KeyError, TypeError, IndexError) as error:
         raise RunError(f"{folder}: {SCHEMA} and weights do not say the sizes of the model ({error})") from None
-    return config_options(config.model) | sizes | {"pool": pool, "eval_actions": config.train.actions}
+    return config_options(config.model) | sizes | {"pool": pool, "eval_actions": eval_actions(config.train)}

@@ -18,6 +18,7 @@ from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
+from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.trace import Trace
 from cognn.report.data.decision_stats import GroupDecisions, decisions_by_group
 from cognn.report.data.groupings import (
@@ -136,7 +137,7 @@ def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
     config, actions, probs = fitted.config.train, [], []
     with precision(config):
         for batch in Batcher(fitted.dataset, config.batch_size, torch.device("cpu")).all_batches():
-            seen = model(batch.x, batch.graph, batch.edge_attr, actions=config.actions, return_trace=True)[1]
+            seen = model(batch.x, batch.graph, batch.edge_attr, actions=eval_actions(config), return_trace=True)[1]
             actions.append(seen.actions)
             probs.append(seen.probs.float())
     return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1), seen.space)
