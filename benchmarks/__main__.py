@@ -21,6 +21,7 @@ BENCHMARKS = (
     "train_epoch",
     "enzymes",
     "base_ratio",
+    "heads",
     "scaling",
     "spmm",
     "roofline",
