@@ -44,7 +44,7 @@ class Prediction:
     spread: Tensor | None
     """Their standard deviation over draws of the actions; None without draws."""
     actions: Tensor | None
-    """Action codes ``(num_layers, N)`` of one pass, if asked for."""
+    """Action codes ``(num_layers, N)`` of one pass, or ``(num_layers, N, heads)``, if asked for."""
     action_names: tuple[str, ...] = JOINT.names
     """What the codes mean."""
 

@@ -3,9 +3,14 @@
 from typing import Any
 
 import polars as pl
+import torch
 from torch import Tensor
 
+from cognn.nn.actions import broadcasts, listens
 from cognn.run.fit import Prediction
+
+MOST_HEADS = 8
+"""Heads up to which the table has the action of each."""
 
 
 def prediction_table(
@@ -22,6 +27,9 @@ def prediction_table(
     regression    ``prediction``, or ``prediction_TARGET``      each, ``spread_TARGET``
                   of every target if there are several
     ============  ============================================  =======================
+
+    The actions are ``action_LAYER``.  With several heads this is the most common one; ``listen_LAYER`` and
+    ``broadcast_LAYER`` are the shares of the heads that do so, and ``action_LAYER_head_HEAD`` are up to 8 heads.
     """
     value, spread = prediction.value, prediction.spread
     if kind == "binary":  # the table has the second class only
@@ -43,9 +51,31 @@ def prediction_table(
     if spread is not None:
         columns |= {"spread": spread.squeeze(-1).numpy()} if spread.size(1) == 1 else _named("spread", names, spread)
     if prediction.actions is not None:
-        for layer, codes in enumerate(prediction.actions.tolist()):
-            columns[f"action_{layer}"] = [prediction.action_names[code] for code in codes]
+        for layer, codes in enumerate(prediction.actions):
+            columns |= _action_columns(layer, codes, prediction.action_names)
     return pl.DataFrame(columns)
+
+
+def _action_columns(layer: int, codes: Tensor, names: tuple[str, ...]) -> dict[str, Any]:
+    """The columns of one layer, from codes ``(N,)`` or ``(N, heads)``."""
+
+    def named(column: Tensor) -> list[str]:
+        return [names[code] for code in column.tolist()]
+
+    if codes.dim() == 1:
+        return {f"action_{layer}": named(codes)}
+    columns: dict[str, Any] = {
+        f"listen_{layer}": listens(codes).double().mean(1).numpy(),
+        f"broadcast_{layer}": broadcasts(codes).double().mean(1).numpy(),
+        f"action_{layer}": named(most_common(codes, len(names))),
+    }
+    each = codes.unbind(1) if codes.size(1) <= MOST_HEADS else ()
+    return columns | {f"action_{layer}_head_{head}": named(column) for head, column in enumerate(each)}
+
+
+def most_common(codes: Tensor, number: int) -> Tensor:
+    """The code ``(...)`` that most heads of ``(..., heads)`` have, of ``number`` codes; the lowest of equals."""
+    return torch.stack([(codes == code).sum(-1) for code in range(number)], -1).argmax(-1)
 
 
 def _named(prefix: str, names: list[str], values: Tensor) -> dict[str, Any]:

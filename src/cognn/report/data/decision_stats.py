@@ -1,14 +1,17 @@
 """Statistics of the actions per layer and group of nodes: pure functions of the arrays of a trace."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from cognn.nn.actions import ActionSpace
+from cognn.nn.trace import Trace
 from cognn.report.data.groupings import Codes, Grouping
 
 Floats = NDArray[np.float64]
+Gate = NDArray[np.bool_] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,36 @@ class GroupDecisions:
     """``(num_layers,)``: mean entropy of their action distributions in bits; 0 is certain, 2 is uniform over four."""
     changed: Floats
     """``(num_layers - 1,)``: share of the nodes whose action differs from that of the previous layer."""
+    expected: bool = False
+    """Whether ``kept`` is the expected share, of gates that are probabilities."""
+
+
+def decisions_by_head(trace: Trace, grouping: Grouping, expected: bool = False) -> list[list[GroupDecisions]]:
+    """For every head, the decisions of every non-empty group."""
+    edges = trace.graph.edge_index.numpy()
+    heads = (trace.head(head) for head in range(trace.heads))
+    return [
+        decisions_by_group(head.space, head.actions.numpy(), head.probs.numpy(), edges, grouping, expected)
+        for head in heads
+    ]
+
+
+def mean_over_heads(heads: list[list[GroupDecisions]]) -> list[GroupDecisions]:
+    """The decisions of every group, averaged over the heads."""
+    names = "shares", "kept", "entropy", "changed"
+    return [
+        replace(same[0], **{name: np.mean([getattr(group, name) for group in same], axis=0) for name in names})
+        for same in zip(*heads, strict=True)
+    ]
 
 
 def decisions_by_group(
-    space: ActionSpace, actions: Codes, probs: Floats, edge_index: Codes, grouping: Grouping
+    space: ActionSpace,
+    actions: Codes,
+    probs: Floats,
+    edge_index: Codes,
+    grouping: Grouping,
+    expected: bool = False,
 ) -> list[GroupDecisions]:
     """The decisions of every non-empty group, in order.
 
@@ -41,6 +70,7 @@ def decisions_by_group(
         probs: ``(num_layers, N, actions)``.
         edge_index: ``(2, E)``, row 0 the senders.
         grouping: The group of every node.
+        expected: Whether gates are probabilities, so that an edge is kept to the extent that they say.
     """
     inside, number, width = grouping.codes >= 0, len(grouping.names), len(space.names)
     codes = grouping.codes[inside].astype(np.int64)
@@ -52,9 +82,10 @@ def decisions_by_group(
         shares = _ratio(np.stack([pairs.reshape(number, width) for pairs in paired], 1), count[:, None, None])
     entropy = _means(action_entropy(probs), inside, codes, count)
     changed = _means(np.diff(actions, axis=0) != 0, inside, codes, count)
-    kept = _kept(space, actions, edge_index, grouping.codes, number)
+    gates = _expected_gates(space, probs) if expected else (space.listens(actions), space.broadcasts(actions))
+    kept = _kept(gates, edge_index, grouping.codes, number)
     return [
-        GroupDecisions(name, int(count[i]), space.names, shares[i], kept[i], entropy[i], changed[i])
+        GroupDecisions(name, int(count[i]), space.names, shares[i], kept[i], entropy[i], changed[i], expected)
         for i, name in enumerate(grouping.names)
         if count[i]
     ]
@@ -66,16 +97,21 @@ def action_entropy(probs: Floats) -> Floats:
     return -(p * np.log2(np.where(p > 0, p, 1))).sum(-1)
 
 
-def _kept(space: ActionSpace, actions: Codes, edge_index: Codes, codes: Codes, number: int) -> Floats:
+def _expected_gates(space: ActionSpace, probs: Floats) -> tuple[Floats, Floats]:
+    listen, broadcast = space.expected_gates(torch.from_numpy(probs).double())
+    return listen.numpy(), broadcast.numpy()
+
+
+def _kept(gates: tuple[Gate, Gate], edge_index: Codes, codes: Codes, number: int) -> Floats:
     """``(groups, num_layers)`` shares of kept edges, by the group of the receiver."""
     counted = codes[edge_index[1]] >= 0
     sender, receiver = edge_index[:, counted]
     group = codes[receiver].astype(np.int64)
     total = np.bincount(group, minlength=number)
-    kept = np.empty((number, len(actions)))
-    for layer, row in enumerate(actions):
-        heard = space.broadcasts(row)[sender] & space.listens(row)[receiver]
-        kept[:, layer] = _ratio(np.bincount(group[heard], minlength=number), total)
+    kept = np.empty((number, len(gates[0])))
+    for layer, (listen, broadcast) in enumerate(zip(*gates, strict=True)):
+        heard = broadcast[sender] * listen[receiver]
+        kept[:, layer] = _ratio(np.bincount(group, weights=heard, minlength=number), total)
     return kept
 
 

@@ -1,5 +1,6 @@
 """Explains a prediction by forward passes with forced actions, in which one decision is changed at a time."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,11 +15,13 @@ from cognn.train.build import predictions
 
 MOST_SILENCED = 64
 NODES_AT_ONCE = 20_000
+Change = Callable[[Tensor], None]
+"""Changes action codes ``(num_layers, n)``, or ``(num_layers, n, heads)``, in place."""
 
 
 @dataclass(frozen=True)
 class Silenced:
-    """The effect of one node not broadcasting at any layer, all other actions unchanged."""
+    """The effect of one node not broadcasting at any layer, in any head, all other actions unchanged."""
 
     node: int
     layers: list[int]
@@ -29,7 +32,7 @@ class Silenced:
 
 @dataclass(frozen=True)
 class Flipped:
-    """The effect of another action of one node at one layer, all other actions unchanged."""
+    """The effect of another action of one node at one layer, in all its heads, all other actions unchanged."""
 
     layer: int
     action: int
@@ -98,16 +101,13 @@ class _Subgraph:
         self.local = int((nodes == item).nonzero()) if dataset.task.readout.per_node else None
 
     def why(self) -> Why:
-        before = self._run(self.actions[None])[0]
+        before = self._run([_nothing])[0]
         heard = self.heard()
         # Nodes heard at the most layers come first, because they are likely to have the largest effect.
         tried = sorted(heard, key=lambda node: (-len(heard[node]), node))[:MOST_SILENCED]
-        quiet = self.actions.repeat(len(tried), 1, 1)
-        for row, node in enumerate(tried):
-            quiet[row, :, node] = self.space.muted(quiet[row, :, node])
         silenced = [
             Silenced(int(self.nodes[node]), heard[node], *self._change(before, after))
-            for node, after in zip(tried, self._run(quiet), strict=True)
+            for node, after in zip(tried, self._run([self._silence(node) for node in tried]), strict=True)
         ]
         silenced.sort(key=lambda one: (-one.change, one.node))
         # Flip the item of a node task itself, and the most influential node of a graph.
@@ -117,14 +117,12 @@ class _Subgraph:
             (layer, a)
             for layer, row in enumerate(self.actions)
             for a in range(len(self.space.names))
-            if a != int(row[node])
+            if bool((row[node] != a).any())
         ]
-        flips = self.actions.repeat(len(others), 1, 1)
-        for row, (layer, action) in enumerate(others):
-            flips[row, layer, node] = action
+        flips = self._run([_flip(layer, node, action) for layer, action in others])
         flipped = [
             Flipped(layer, action, *self._change(before, after))
-            for (layer, action), after in zip(others, self._run(flips), strict=True)
+            for (layer, action), after in zip(others, flips, strict=True)
         ]
         return Why(self.item, int(self.nodes[node]), before.tolist(), len(heard), silenced, flipped)
 
@@ -133,7 +131,9 @@ class _Subgraph:
         sender, receiver = self.graph.edge_index
         out: dict[int, list[int]] = {}
         for layer, row in enumerate(self.actions):
-            kept = self.space.broadcasts(row)[sender] & self.space.listens(row)[receiver]
+            kept = torch.zeros_like(sender, dtype=torch.bool)
+            for head in row.view(len(row), -1).unbind(1):  # heard in any head
+                kept |= self.space.broadcasts(head)[sender] & self.space.listens(head)[receiver]
             if self.local is not None:
                 kept &= receiver == self.local
             for node in sender[kept].unique().tolist():
@@ -141,15 +141,26 @@ class _Subgraph:
                     out.setdefault(node, []).append(layer)
         return out
 
-    def _run(self, variants: Tensor) -> Tensor:
-        """Predictions ``(variants, outputs)`` under actions ``(variants, num_layers, n)``, in batches."""
-        if not len(variants):
+    def _silence(self, node: int) -> Change:
+        def change(actions: Tensor) -> None:
+            actions[:, node] = self.space.muted(actions[:, node])
+
+        return change
+
+    def _run(self, changes: Sequence[Change]) -> Tensor:
+        """Predictions ``(changes, outputs)`` after each of the changes to the actions, in batches."""
+        if not changes:
             return torch.empty(0, 0)
         size, rows = max(self.graph.num_nodes, 1), []
-        for some in variants.split(max(1, NODES_AT_ONCE // size)):
+        at_once = max(1, NODES_AT_ONCE // size)
+        for first in range(0, len(changes), at_once):
+            some = changes[first : first + at_once]
             copies = len(some)
             attr = None if self.attr is None else self.attr.repeat(copies, 1)
-            actions = some.transpose(0, 1).reshape(some.size(1), -1)
+            variants = [self.actions.clone() for _ in some]
+            for change, variant in zip(some, variants, strict=True):
+                change(variant)
+            actions = torch.cat(variants, 1)
             x, graph = self.x.repeat(copies, 1), Graph.cat([self.graph] * copies)
             with precision(self.view.fitted.config.train):
                 out = self.view.model(x, graph, attr, actions=actions).float()
@@ -161,6 +172,17 @@ class _Subgraph:
         away = (after - before).abs()
         classes = self.view.dataset.task.kind in ("binary", "multiclass")
         return float(away.sum() / 2 if classes else away.mean()), after.tolist()
+
+
+def _nothing(actions: Tensor) -> None:
+    """Leave the actions as they are."""
+
+
+def _flip(layer: int, node: int, action: int) -> Change:
+    def change(actions: Tensor) -> None:
+        actions[layer, node] = action
+
+    return change
 
 
 def _k_hop(graph: Graph, node: int, hops: int) -> tuple[Tensor, Graph]:

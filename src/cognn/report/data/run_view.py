@@ -20,7 +20,7 @@ from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.trace import Trace
-from cognn.report.data.decision_stats import GroupDecisions, decisions_by_group
+from cognn.report.data.decision_stats import GroupDecisions, decisions_by_head, mean_over_heads
 from cognn.report.data.groupings import (
     Grouping,
     group_by_class,
@@ -28,6 +28,7 @@ from cognn.report.data.groupings import (
     group_by_degree,
     merge_small_groups,
 )
+from cognn.report.data.heads import Floats, agreement
 from cognn.report.data.minesweeper import MinesweeperBoard, find_board
 from cognn.run.fit import Fitted, Prediction, open_run, precision
 from cognn.run.train import run_config
@@ -96,13 +97,36 @@ class RunView:
         degrees = group_by_degree(self.graph.in_ptr.diff().numpy())
         return [Grouping("all", np.zeros(len(item), dtype=np.int64), ["all nodes"]), named[0], degrees, named[1]]
 
+    @property
+    def heads(self) -> int:
+        """Number of actions that a node takes at a layer; 0 without an action network."""
+        return 0 if self.trace is None else self.trace.heads
+
+    @property
+    def expected(self) -> bool:
+        """Whether statistics of several heads use the probabilities, because the gates do."""
+        inner = cooperative(self.model)
+        return self.heads > 1 and inner is not None and inner.eval_actions == "expected"
+
     @cached_property
-    def decisions(self) -> dict[str, list[GroupDecisions]]:
-        """Decisions per layer and group for every grouping; empty without an action network."""
+    def head_agreement(self) -> Floats:
+        """How alike the heads decide, ``(num_layers, heads, heads)``; see :func:`agreement`."""
+        assert self.trace is not None
+        return agreement(self.trace, self.expected)
+
+    @cached_property
+    def head_decisions(self) -> dict[str, list[list[GroupDecisions]]]:
+        """Decisions per layer and group of every head, for every grouping; empty without an action network."""
         if self.trace is None:
             return {}
-        arrays = self.trace.space, self.trace.actions.numpy(), self.trace.probs.numpy(), self.graph.edge_index.numpy()
-        return {some.name: decisions_by_group(*arrays, some) for some in self.groupings}
+        return {some.name: decisions_by_head(self.trace, some, self.expected) for some in self.groupings}
+
+    @cached_property
+    def decisions(self) -> dict[str, list[GroupDecisions]]:
+        """Decisions per layer and group for every grouping, with several heads their mean."""
+        return {
+            name: heads[0] if self.heads == 1 else mean_over_heads(heads) for name, heads in self.head_decisions.items()
+        }
 
 
 @torch.no_grad()

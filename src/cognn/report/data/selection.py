@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from cognn.report.data.explain import explanation_cost
 from cognn.report.data.groupings import RIGHT, WRONG, split_parts, values_per_output
+from cognn.report.data.heads import most_different
 from cognn.report.data.run_view import RunView
 
 EXPLAINED = 12
@@ -14,6 +15,23 @@ GALLERY = 48
 GALLERY_NODES = 20_000
 MOST_VALUES = 24_000_000
 """Bytes of the largest graph that a page holds completely."""
+MOST_HEADS, FEWEST_HEADS = 16, 4
+"""Heads that a page shows one by one; a larger graph leaves room for fewer."""
+
+
+def heads_on_page(view: RunView) -> list[int]:
+    """The heads that the page shows one by one: all, or those that differ most from each other."""
+    if view.trace is None or view.heads == 1:
+        return []
+    layers, nodes = view.trace.num_layers, view.graph.num_nodes
+    room = MOST_VALUES - 160 * nodes - 4 * view.graph.num_edges - _bytes_per_layer(view.heads, 0) * layers * nodes
+    count = min(MOST_HEADS, max(FEWEST_HEADS, room // max(9 * layers * nodes, 1)))
+    return most_different(view.head_agreement.mean(0), count)
+
+
+def _bytes_per_layer(heads: int, shown: int) -> int:
+    """Bytes of the decisions of a node at a layer: of all heads together, of those shown, and two bits of each."""
+    return 9 * (1 + shown) + (8 * -(-heads // 32) if heads > 1 else 0)
 
 
 def items_to_explain(view: RunView, among: NDArray[np.integer] | None = None, count: int = EXPLAINED) -> list[int]:
@@ -75,7 +93,8 @@ def nodes_on_page(view: RunView, roots: list[int]) -> NDArray[np.int64]:
     """The nodes of a node task that the page holds: all, or those nearest to ``roots`` up to the size limit."""
     graph = view.graph
     layers = 0 if view.trace is None else view.trace.num_layers
-    per_node, edges, nodes = 9 * layers + 160, graph.num_edges, graph.num_nodes
+    edges, nodes = graph.num_edges, graph.num_nodes
+    per_node = layers * _bytes_per_layer(view.heads, len(heads_on_page(view))) + 160
     if per_node * nodes + 4 * edges <= MOST_VALUES:
         return np.arange(nodes)
     inside = np.zeros(nodes, dtype=bool)

@@ -4,7 +4,7 @@ A notebook displays a :class:`Chart`; ``plotly.graph_objects.Figure(chart.figure
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
@@ -43,11 +43,20 @@ class Chart:
 
 
 def decision_charts(view: RunView) -> dict[str, list[Chart]]:
-    """For every grouping: action shares, kept edges, entropy and changed actions per layer."""
-    return {
-        by: [action_shares(groups, by), kept_ratio(groups, by), entropy(groups, by), changes(groups, by)]
-        for by, groups in view.decisions.items()
-    }
+    """For every grouping: action shares, kept edges, entropy and changed actions per layer; the mean over heads."""
+    of = f"mean over {view.heads} heads" if view.heads > 1 else ""
+    return {by: _group_charts(groups, by, of) for by, groups in view.decisions.items()}
+
+
+def head_charts(view: RunView, head: int) -> dict[str, list[Chart]]:
+    """The charts of :func:`decision_charts` for one head."""
+    return {by: _group_charts(heads[head], by, f"head {head}") for by, heads in view.head_decisions.items()}
+
+
+def _group_charts(groups: list[GroupDecisions], by: str, of: str) -> list[Chart]:
+    charts = [action_shares(groups, by), kept_ratio(groups, by), entropy(groups, by), changes(groups, by)]
+    named = [replace(chart, title=f"{chart.title}, {of}", alt=f"{chart.alt} ({of})") for chart in charts]
+    return named if of else charts
 
 
 def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
@@ -83,7 +92,8 @@ def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
 
 def kept_ratio(groups: list[GroupDecisions], by: str = "all") -> Chart:
     """Share of the directed edges into each group that carry a message, per layer."""
-    return _lines("kept", "Kept edges", "share of directed edges", groups, by, lambda g: g.kept, 1, ".0%")
+    label = "expected share of directed edges" if groups[0].expected else "share of directed edges"
+    return _lines("kept", "Kept edges", label, groups, by, lambda g: g.kept, 1, ".0%")
 
 
 def entropy(groups: list[GroupDecisions], by: str = "all") -> Chart:

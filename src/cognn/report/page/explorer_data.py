@@ -1,7 +1,5 @@
 """The data of the graph explorer: arrays in one compressed block, everything else as JSON."""
 
-import base64
-import zlib
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
@@ -16,33 +14,21 @@ from cognn.report.data.explain import Flipped, Silenced, why
 from cognn.report.data.features import feature_table
 from cognn.report.data.minesweeper import SHOWN
 from cognn.report.data.run_view import RunView
-from cognn.report.data.selection import gallery_graphs, items_to_explain, nodes_on_page, within_budget
+from cognn.report.data.selection import (
+    gallery_graphs,
+    heads_on_page,
+    items_to_explain,
+    nodes_on_page,
+    within_budget,
+)
+from cognn.report.page.decision_arrays import add_decisions
 from cognn.report.page.layout import layout
+from cognn.report.page.packed_arrays import PackedArrays
 from cognn.report.palette import ACTIONS, FREE, MINE, RIGHT, SERIES, WRONG
 
 FULL_NODES, FULL_EDGES = 12_000, 150_000
 """Size up to which the page draws the full graph; a larger graph opens on a neighbourhood."""
 MOST_OUTPUTS = 8
-
-
-class PackedArrays:
-    """Concatenated arrays, aligned to 8 bytes so that a browser can create typed arrays without copying."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.directory: dict[str, tuple[str, int, int]] = {}
-        self.size = 0
-
-    def add(self, name: str, array: NDArray[Any], kind: str) -> None:
-        """Append an array as ``kind``: u1, u2, i2, u4 or f4."""
-        raw = np.ascontiguousarray(array, dtype=f"<{kind}").tobytes()
-        self.directory[name] = (kind, self.size, array.size)
-        self.parts.append(raw + bytes(-len(raw) % 8))
-        self.size += len(self.parts[-1])
-
-    def encoded(self) -> str:
-        """The compressed bytes in base64."""
-        return base64.b64encode(zlib.compress(b"".join(self.parts), 6)).decode()
 
 
 def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict[str, Any], str]:
@@ -96,6 +82,8 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         "level": dataset.task.level,
         "kind": dataset.task.kind,
         "layers": 0 if view.trace is None else view.trace.num_layers,
+        "heads": view.heads,
+        "shownHeads": heads_on_page(view),
         "numNodes": len(nodes),
         "numEdges": int(edges.shape[1]),
         "allNodes": view.graph.num_nodes,
@@ -143,9 +131,7 @@ def _add_items(arrays: PackedArrays, view: RunView, items: NDArray[np.int64]) ->
 def _add_nodes(arrays: PackedArrays, view: RunView, nodes: NDArray[np.int64]) -> dict[str, Any]:
     """Add decisions and features of every node; returns the names of the features."""
     if view.trace is not None:
-        arrays.add("action", view.trace.actions.numpy()[:, nodes], "u1")
-        # 16 bits keep a probability to almost five digits.
-        arrays.add("probs", np.rint(view.trace.probs.numpy()[:, nodes] * 65535), "u2")
+        add_decisions(arrays, view.trace, nodes, heads_on_page(view))
     table = feature_table(view.dataset, view.board)
     arrays.add("feature", table.values[nodes], "f4")
     if table.columns is not None:

@@ -16,11 +16,13 @@ from cognn.config.toml import to_toml
 from cognn.files.atomic import write
 from cognn.files.json import read_json
 from cognn.report.data.run_view import RunView, model_name
-from cognn.report.page.charts import decision_charts, training_charts
+from cognn.report.data.selection import heads_on_page
+from cognn.report.page.charts import Chart, decision_charts, head_charts, training_charts
 from cognn.report.page.explorer_data import explorer_data
+from cognn.report.page.head_maps import head_maps
 from cognn.run.train import run_config
 
-SCRIPTS = ("data.js", "view.js", "draw.js", "panel.js", "charts.js", "main.js")
+SCRIPTS = ("data.js", "view.js", "draw.js", "panel.js", "charts.js", "heads.js", "main.js")
 
 
 def write_page(view: RunView, path: str | Path, explain: list[int] | None = None) -> Path:
@@ -41,7 +43,10 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
     data = {
         "explorer": explorer,
         "training": [chart.as_dict() for chart in training_charts(view)],
-        "decisions": {by: [chart.as_dict() for chart in charts] for by, charts in decision_charts(view).items()},
+        "decisions": _by_group(decision_charts(view)),
+        "headDecisions": {head: _by_group(head_charts(view, head)) for head in heads_on_page(view)},
+        "headMaps": [chart.as_dict() for chart in head_maps(view)],
+        "headNote": _shown_heads(view),
     }
     scripts = "".join(_asset(name) for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
@@ -76,6 +81,27 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
     )
 
 
+def _by_group(charts: dict[str, list[Chart]]) -> dict[str, list[dict[str, Any]]]:
+    return {by: [chart.as_dict() for chart in some] for by, some in charts.items()}
+
+
+def _shown_heads(view: RunView) -> str:
+    """What the heads are, and which of them can be chosen."""
+    if view.heads <= 1:
+        return ""
+    shown = heads_on_page(view)
+    text = (
+        f"A node takes one action per head, {view.heads} at every layer; head k has slice k of the channels (counted"
+        " from 0). The choice applies to the charts, the graph and the selected node."
+    )
+    if len(shown) == view.heads:
+        return text
+    return (
+        f"{text} The page has room for {len(shown)} of the heads one by one, those that differ most from each other:"
+        f" {', '.join(map(str, shown))}. The means and maps are of all {view.heads}."
+    )
+
+
 def _summary(view: RunView) -> str:
     """Sizes, time and scores, with those of the base network, as HTML."""
     result, config = view.fitted.result, view.fitted.config.model
@@ -94,6 +120,7 @@ def _summary(view: RunView) -> str:
         "nodes": f"{view.graph.num_nodes:,}",
         "directed edges": f"{view.graph.num_edges:,}",
         "layers": str(config.num_layers),
+        **({"heads": str(view.heads)} if view.heads > 1 else {}),
         "parameters": f"{splits[0]['parameters']:,}",
         "split" if len(splits) == 1 else "splits": str(len(splits)),
         "training time": f"{seconds:,.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h",

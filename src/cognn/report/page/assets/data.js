@@ -48,18 +48,35 @@ function graphOf(node) {
 const itemOf = (node) => (byGraph ? graphOf(node) : node);
 const nodeName = (node) =>
   node < 0 ? "a node outside this page" : byGraph ? String(node - A.graphPtr[graphOf(node)]) : itemName(node);
-const actionOf = (layer, node) => A.action[layer * run.numNodes + node];
-const probabilityOf = (layer, node, action) => A.probs[(layer * run.numNodes + node) * run.actions.length + action] / 65535;
+// The decisions have a part for each choice of a head: part 0 is the only head, or all heads together.
+let part = 0;
+const allHeads = () => run.heads > 1 && part === 0;
+const headName = () => (allHeads() ? `all ${run.heads} heads` : `head ${run.shownHeads[part - 1]}`);
+const actionOf = (layer, node) => A.action[(part * run.layers + layer) * run.numNodes + node];
+const probabilityOf = (layer, node, action) =>
+  A.probs[((part * run.layers + layer) * run.numNodes + node) * run.actions.length + action] / 65535;
 const listens = (action) => run.listens[action];
 const broadcasts = (action) => run.broadcasts[action];
 
-// The senders that a node hears at a layer, in ascending order.
+// The number of heads, of those chosen, in which a receiver hears a sender at a layer.
+const words = Math.ceil(run.heads / 32);
+function headsHeard(layer, sender, receiver) {
+  if (!allHeads()) return broadcasts(actionOf(layer, sender)) && listens(actionOf(layer, receiver)) ? 1 : 0;
+  const from = (layer * run.numNodes + sender) * words, to = (layer * run.numNodes + receiver) * words;
+  let count = 0;
+  for (let w = 0; w < words; w++) {
+    for (let both = A.broadcastBits[from + w] & A.listenBits[to + w]; both; both &= both - 1) count++;
+  }
+  return count;
+}
+const mostHeads = () => (allHeads() ? run.heads : 1);
+
+// The senders that a node hears at a layer, in any of the chosen heads, in ascending order.
 function heardBy(node, layer) {
-  if (!listens(actionOf(layer, node))) return [];
   const heard = [];
   for (let e = A.inPtr[node]; e < A.inPtr[node + 1]; e++) {
     const sender = A.sender[e];
-    if (broadcasts(actionOf(layer, sender)) && heard[heard.length - 1] !== sender) heard.push(sender);
+    if (heard[heard.length - 1] !== sender && headsHeard(layer, sender, node)) heard.push(sender);
   }
   return heard;
 }
@@ -73,10 +90,9 @@ function reaches(node) {
   for (let layer = run.layers - 1; layer >= 0; layer--) {
     const next = inside.slice();
     for (const member of members.slice()) {
-      if (!listens(actionOf(layer, member))) continue;
       for (let e = A.inPtr[member]; e < A.inPtr[member + 1]; e++) {
         const sender = A.sender[e];
-        if (!next[sender] && broadcasts(actionOf(layer, sender))) {
+        if (!next[sender] && headsHeard(layer, sender, member)) {
           next[sender] = 1;
           members.push(sender);
         }

@@ -104,8 +104,8 @@ class Painter {
     this.thin = Math.min(1, (0.8 * width * height) / length);
   }
 
-  ink(look, name) {
-    return `rgba(${look.ink},${Math.max(0.006, look.alpha[name] * this.thin)})`;
+  ink(look, name, share = 1) {
+    return `rgba(${look.ink},${Math.max(0.006, share * look.alpha[name] * this.thin)})`;
   }
 
   paintFaint(look, width, height, ratio) {
@@ -128,24 +128,28 @@ class Painter {
 
   paintKept(look) {
     const { a, b, bits } = this.view;
-    const offset = look.layer * run.numNodes;
-    const actions = A.action;
     const now = look.reach && look.reach[look.layer].mask;
     const after = look.reach && look.layer + 1 < run.layers ? look.reach[look.layer + 1].mask : null;
     const goes = (sender, receiver) => !now || (now[sender] && (after ? after[receiver] : receiver === look.chosen));
-    const strong = [], weak = []; // from, to, both ways
+    // Of all heads together, the more heads keep an edge, the darker it is: the lines are drawn by quarters of the heads.
+    const most = mostHeads(), levels = most > 1 ? 4 : 1;
+    const strong = Array.from({ length: levels }, () => []), weak = strong.map(() => []); // each: from, to, both ways
     for (const pair of this.pairs) {
-      const u = a[pair], v = b[pair], au = actions[offset + u], av = actions[offset + v];
-      const forth = bits[pair] & 1 && broadcasts(au) && listens(av);
-      const back = bits[pair] & 2 && broadcasts(av) && listens(au);
+      const u = a[pair], v = b[pair];
+      const forth = bits[pair] & 1 && headsHeard(look.layer, u, v);
+      const back = bits[pair] & 2 && headsHeard(look.layer, v, u);
       if (!forth && !back) continue;
+      const level = Math.ceil((levels * Math.max(forth, back)) / most) - 1;
       const liveForth = forth && goes(u, v), liveBack = back && goes(v, u);
-      if (liveForth || liveBack) strong.push(liveForth ? u : v, liveForth ? v : u, liveForth && liveBack ? 1 : 0);
-      else weak.push(forth ? u : v, forth ? v : u, forth && back ? 1 : 0);
+      if (liveForth || liveBack) strong[level].push(liveForth ? u : v, liveForth ? v : u, liveForth && liveBack ? 1 : 0);
+      else weak[level].push(forth ? u : v, forth ? v : u, forth && back ? 1 : 0);
     }
-    this.lines(weak, this.ink(look, "weak"), 1);
-    const accent = `rgba(${look.accent},${Math.min(1, 3000 / strong.length)})`;
-    this.lines(strong, now ? accent : this.ink(look, "kept"), now ? 1.6 : 1);
+    for (let level = 0; level < levels; level++) {
+      const share = (level + 1) / levels;
+      this.lines(weak[level], this.ink(look, "weak", share), 1);
+      const accent = `rgba(${look.accent},${share * Math.min(1, 3000 / strong[level].length)})`;
+      this.lines(strong[level], now ? accent : this.ink(look, "kept", share), now ? 1.6 : 1);
+    }
   }
 
   // A message in both directions is a line, in one direction an arrow; if an arrow does not fit, half a line at the receiver.

@@ -39,9 +39,11 @@ function describe() {
   $("view-title").textContent = `Showing ${view.title}: ${total}.`;
   if (!run.layers) return;
   const { actions, kept } = countsOf(view, state.layer);
-  const share = view.edges ? `${percent(kept / view.edges)} of the edges kept (${number(kept)})` : "no edges to keep";
+  const count = allHeads() ? `${number(Math.round(kept))} on average` : number(kept);
+  const share = view.edges ? `${percent(kept / view.edges)} of the edges kept (${count})` : "no edges to keep";
   const counts = actions.map((count, a) => `${run.actions[a]} ${number(count)}`).join(", ");
-  $("layer-status").textContent = `Layer ${state.layer + 1} of ${run.layers}: ${share}; ${counts}.`;
+  const where = `Layer ${state.layer + 1} of ${run.layers}` + (run.heads > 1 ? `, ${headName()}` : "");
+  $("layer-status").textContent = `${where}: ${share}; ${allHeads() ? "most common actions: " : ""}${counts}.`;
   $("layer").value = state.layer + 1;
   $("layer").setAttribute("aria-valuetext", `layer ${state.layer + 1} of ${run.layers}`);
 }
@@ -58,6 +60,7 @@ function legend() {
   if (!run.board && state.by === "class" && more > 0) swatches.push(el("li", {}, `${number(more)} more classes repeat these colours`));
   if (run.board && state.by !== "class") swatches.push(el("li", {}, el("i", { class: "frame", style: { borderColor: run.board.mine } }), "mine (visible when zoomed in)"));
   const lines = run.layers ? [el("li", {}, "line: message in both directions"), el("li", {}, "arrow: in one direction"), el("li", {}, "faint: no message")] : [];
+  if (allHeads()) lines.push(el("li", {}, "darker line: more heads"));
   $("legend").replaceChildren(...swatches, ...lines);
 }
 
@@ -71,6 +74,16 @@ function setLayer(layer) {
     if (l === state.layer) row.setAttribute("aria-current", "true");
     else row.removeAttribute("aria-current");
   });
+}
+
+// Called when another head is chosen: everything that tells of the decisions is drawn again.
+function showHead() {
+  redrawDecisions();
+  legend();
+  if (state.chosen >= 0) choose(state.chosen);
+  else repaint();
+  describe();
+  document.dispatchEvent(new Event("repaint-gallery"));
 }
 
 function play() {
@@ -289,4 +302,5 @@ async function start() {
 
 showTraining();
 showDecisions();
+showHeads(showHead);
 start();

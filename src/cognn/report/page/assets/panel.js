@@ -73,9 +73,10 @@ function layersOf(node, layer, reach, choose) {
   }
   const head = ["layer", "action", ...run.actions.map((name) => `${name[0]} %`), "hears", "reach it"];
   const sheet = el("table", { id: "panel-layers" }, headOf(head), body);
-  const note = `Probabilities of ${run.actions.join(", ")}; the action taken is bold. ` +
+  const together = allHeads() ? `Of ${headName()}: the most common action, mean probabilities, and what is heard in any head. ` : "";
+  const note = `${together}Probabilities of ${run.actions.join(", ")}; the action taken is bold. ` +
     "“Reach it”: nodes whose state before this layer can still reach this node's output along kept edges.";
-  const box = el("section", {}, el("h4", {}, "Layer by layer"), el("div", { class: "scroll" }, sheet), el("p", { class: "note" }, note));
+  const box = el("section", {}, el("h4", {}, run.heads > 1 ? `Layer by layer, ${headName()}` : "Layer by layer"), el("div", { class: "scroll" }, sheet), el("p", { class: "note" }, note));
   if (run.numNodes < run.allNodes && !byGraph) {
     const text = "This page holds part of the graph, and the table counts only nodes on it";
     box.append(el("p", { class: "note", id: "panel-part" }, `${text}; ${number(A.outside[node])} of the edges into this node come from outside.`));
@@ -110,7 +111,7 @@ function whyOf(node, item, choose) {
   const regression = run.kind === "regression";
   const show = (value) => (regression ? number(value[0]) : percent(value[best]));
   const what = regression ? `${run.outputs[0]}` : `p(${run.outputs[best]})`;
-  box.append(el("p", {}, `With unchanged decisions, ${what} = ${show(known.value)}. The tables show forward passes in which one decision is changed.`));
+  box.append(el("p", {}, `With unchanged decisions, ${what} = ${show(known.value)}. The tables show forward passes in which one decision is changed${run.heads > 1 ? `, in all ${run.heads} heads` : ""}.`));
   const change = (value) => (regression ? number(value) : percent(value));
   const silenced = known.silenced.slice(0, 20).map((one) => [
     idButton(one.node, choose), one.layers.map((l) => l + 1).join(" "), show(one.value), change(one.change),
@@ -120,9 +121,9 @@ function whyOf(node, item, choose) {
   const tried = known.silenced.length < known.heard ? `${known.silenced.length} that were tested, out of ${known.heard} that are heard` : `${known.heard} that are heard`;
   if (known.heard > silenced.length) box.append(el("p", { class: "note" }, `The ${silenced.length} with the largest change among the ${tried}.`));
   const flips = known.flipped.slice().sort((a, b) => b.change - a.change).slice(0, 12).map((one) => [
-    String(one.layer + 1), `${run.actions[actionOf(one.layer, known.node)]} → ${run.actions[one.action]}`, show(one.value), change(one.change),
+    String(one.layer + 1), `${run.heads > 1 ? "all heads" : run.actions[actionOf(one.layer, known.node)]} → ${run.actions[one.action]}`, show(one.value), change(one.change),
   ]);
-  const whose = byGraph ? `Action of node ${nodeName(known.node)} flipped` : "Its own action flipped";
+  const whose = (byGraph ? `Action of node ${nodeName(known.node)} flipped` : "Its own action flipped") + (run.heads > 1 ? " in all heads" : "");
   box.append(el("h5", {}, whose), table(["layer", "action", what, "change"], flips));
   return box;
 }
