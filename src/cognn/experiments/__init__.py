@@ -21,6 +21,7 @@ TABLES: dict[str, str] = {
     "graph-classification": "table: seven TU datasets by the fair-comparison protocol",
     "peptides-func": "table: average precision on the long-range molecules",
     "cycles": "table: one cycle or two, which no base network can distinguish",
+    "heads": "table: actions per slice of the channels, against the base network and five controls",
     "ablations": "tables: the effect of each choice, and whether the actions help at all",
 }
 FIGURES: dict[str, str] = {

@@ -55,7 +55,9 @@ def infer(
         least = (PROCESS_BYTES + 16 * store.num_nodes) / 2**30 + 0.1
         raise ConfigError(f"memory: {memory / 2**30:.2g} GB are too little for this graph; give {least:.1f} or more")
     scratch.room = room // 4
-    width = max(store.arrays["x"].shape[1], network.hidden_channels, 16)
+    # With several heads a node has gates and counts besides its states, and its logits.
+    heads = network.space.heads if network.space.heads > 1 else 0
+    width = max(store.arrays["x"].shape[1], network.hidden_channels + heads, network.space.width * heads, 16)
     edge_width = max(layer.edge_width for layer in network.modules() if isinstance(layer, CooperativeLayer))
     blocks = BlockCutter(store, room // 2, width, edge_width, network.encoder.weight.device)
     run_stages(model, store, scratch, passes, blocks, report)

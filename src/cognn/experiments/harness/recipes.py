@@ -7,6 +7,8 @@ from cognn.config.toml import RECIPES, load_config
 from cognn.errors import ConfigError
 
 SOURCE = "finkelshtein2024"
+OURS, OWN = "cognn", ("heads",)
+"""Source of the recipes of experiments that are not the paper's, and these experiments."""
 
 
 def slug(model: str) -> str:
@@ -17,7 +19,7 @@ def slug(model: str) -> str:
 
 def recipe_path(experiment: str, dataset: str, model: str) -> Path:
     """The file of the recipe, whether it exists or not."""
-    return RECIPES / f"{SOURCE}-{experiment}-{dataset}-{slug(model)}.toml"
+    return RECIPES / f"{OURS if experiment in OWN else SOURCE}-{experiment}-{dataset}-{slug(model)}.toml"
 
 
 def load_recipe(experiment: str, dataset: str, model: str) -> Config:

@@ -153,7 +153,7 @@ class ExperimentRunner:
             folder = self.run_folder(cell, seed)
             self.log(f"{self.name}: {cell.model} on {cell.dataset}" + (f", seed {seed}" if cell.seeds > 1 else ""))
             self._start_or_resume(config, folder)
-            dataset = self._dataset(config.data)
+            dataset = self.dataset(config.data)
             if self.progress is None:
                 summary = train_run(folder, self.jobs, dataset=dataset)
             else:
@@ -194,7 +194,7 @@ class ExperimentRunner:
         if self.budget == "smoke":
             options.compile = False  # compiling takes longer than the few epochs
         if self.splits or limits.splits is not None:
-            available = len(self._dataset(data).splits)
+            available = len(self.dataset(data).splits)
             chosen = parse_numbers("splits", self.splits or data.splits, available)
             if not self.splits:
                 chosen = chosen[: limits.splits]
@@ -202,7 +202,7 @@ class ExperimentRunner:
         options.seed += seed
         return Config(data, model, options)
 
-    def _dataset(self, data: DataConfig) -> Dataset:
+    def dataset(self, data: DataConfig) -> Dataset:
         """The dataset; the last one is cached because the next cell often needs the same."""
         key = replace(data, splits="")
         if self._loaded is None or self._loaded[0] != key:
@@ -213,14 +213,14 @@ class ExperimentRunner:
         if not (folder / "config.toml").exists():
             if any(folder.glob("split-*")):
                 raise RunError(f"{folder}: has lost its config.toml, so its recipe is not known; move it away")
-            create_run(config, folder, self._dataset(config.data))
+            create_run(config, folder, self.dataset(config.data))
             return
         known = run_config(folder)
         if not _same_recipe(known, config):
             raise RunError(f"{folder}: was started with another recipe; move it away to start again")
         if config.data.splits:  # finished splits stay part of the run
             done = {int(path.parent.name.removeprefix("split-")) for path in folder.glob("split-*/result.json")}
-            done.update(parse_numbers("splits", config.data.splits, len(self._dataset(config.data).splits)))
+            done.update(parse_numbers("splits", config.data.splits, len(self.dataset(config.data).splits)))
             config.data.splits = ",".join(map(str, sorted(done)))
         if known.data.splits != config.data.splits:
             write(folder / "config.toml", to_toml(config).encode())

@@ -97,7 +97,7 @@ def run(runner: ExperimentRunner) -> None:
         runner.train(complete)
         modes: tuple[ActionMode, ...] = ("sample", "argmax")
         trained = runner.fitted(complete)
-        kept = {mode: _kept(trained, mode) for mode in modes}
+        kept = {mode: kept_share(trained, mode) for mode in modes}
         ours = runner.recorded_runs(complete)
         runs = {subject.model: ours}
         for variant, changes in (HELP | CHOICES).items():
@@ -183,8 +183,11 @@ def _trained(runs: list[Fitted]) -> Iterator[tuple[Fitted, Batcher, dict[str, An
             yield fitted, items, result
 
 
-def _kept(runs: list[Fitted], mode: ActionMode) -> float:
-    """Mean share of edges that the trained models keep over all layers, splits and seeds."""
+def kept_share(runs: list[Fitted], mode: ActionMode) -> float:
+    """Mean share of edges that the trained models keep over all layers, splits and seeds.
+
+    With continuous gates it is the expected share, whatever the mode.
+    """
     shares = []
     for fitted, items, result in _trained(runs):
         options = replace(fitted.config.train, samples=0, actions=mode)

@@ -132,7 +132,8 @@ class LayerwiseStages:
         """All stages; the layers alternate between two arrays of node states."""
         model, network = self.model, self.model.action_network
         yield Stage("encode", lambda block: self._write("state-0", block, self.encode(block)), needs_edges=False)
-        layers = model.layers if network is None else network.modules()
+        layers = [] if network is None else list(network.modules())  # they hear every neighbour
+        layers += model.layers if network is None or model.gates == "added" else []
         if any(isinstance(layer, CooperativeLayer) and layer.needs_sender_count for layer in layers):
             yield Stage("degrees", lambda block: self._count(block, "count", acts=False))
         for index in range(model.num_layers):
