@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cognn.errors import RunError
-from cognn.report import figures
+from cognn.report import figures, head_figures
 from cognn.report.data.run_view import RunView, collect, model_name, scored_parts, training_curves
 from cognn.report.data.selection import items_to_explain
 from cognn.report.page.render import write_page
@@ -57,6 +59,9 @@ def write_figures(
 ) -> list[Path]:
     """Write the figures of a run: training curves and, for a Co-GNN, actions, kept edges and a neighbourhood.
 
+    With several heads, actions and kept edges are means over the heads, the neighbourhood has the edges that any head
+    keeps, and there are heat maps of the heads.
+
     Args:
         view: What :func:`cognn.report.collect` returned.
         folder: The folder, which is created.
@@ -74,9 +79,22 @@ def write_figures(
             drawn[f"kept-ratio-by-{by.replace(' ', '-')}"] = figures.kept_ratio(lines, title)
         if view.board is not None:
             centre = items_to_explain(view)[0] if node is None else node
-            drawn["minesweeper"] = figures.minesweeper(view.board, view.trace, centre, title=f"cell {centre}")
+            name = f"cell {centre}" + (f", edges kept by any of {view.heads} heads" if view.heads > 1 else "")
+            drawn["minesweeper"] = figures.minesweeper(view.board, view.trace, centre, title=name)
+        if view.heads > 1:
+            drawn |= _heads(view, title)
     kinds = tuple(kinds)
     return [path for name, figure in drawn.items() for path in figures.save(figure, Path(folder) / name, kinds)]
+
+
+def _heads(view: RunView, title: str) -> dict[str, Any]:
+    kept = np.stack([groups[0].kept for groups in view.head_decisions["all"]], 1)
+    label = "kept edges, expected" if view.expected else "kept edges"
+    alike = "similarity of gates" if view.expected else "same action"
+    return {
+        "kept-by-head": head_figures.kept_by_head(kept, title, label),
+        "head-agreement": head_figures.head_agreement(view.head_agreement.mean(0), title, alike),
+    }
 
 
 def _training(view: RunView, title: str) -> Any:

@@ -9,6 +9,7 @@ from cognn.report.data.run_view import RunView
 from cognn.report.page.charts import CellValue, Chart
 
 MOST_TICKS = 32
+HEIGHT = 420
 SCALE = "Cividis"
 
 
@@ -23,7 +24,6 @@ def kept_by_head(view: RunView) -> Chart:
     layers, heads = range(1, len(kept) + 1), range(view.heads)
     what = "expected share of kept edges" if view.expected else "share of kept edges"
     figure = _heat_map(kept, list(heads), list(layers), "head", "layer", "layer %{y}, head %{x}: %{z:.1%}")
-    figure["layout"]["height"] = max(280, 110 + 22 * len(kept))
     rows: list[list[CellValue]] = [[layer, head, _round(kept[layer - 1, head])] for layer in layers for head in heads]
     low, high = _span(kept)
     alt = f"Heat map of the {what} by layer and head, from {low:.3f} to {high:.3f}"
@@ -36,18 +36,17 @@ def head_agreement(view: RunView) -> Chart:
     alike = layers.mean(0)
     order = similar_order(alike)
     names = [str(head) for head in order]
-    figure = _heat_map(alike[np.ix_(order, order)], names, names, "head", "head", "heads %{y} and %{x}: %{z:.1%}")
+    apart = np.where(np.eye(len(alike), dtype=bool), np.nan, alike)  # a head agrees with itself, which tells nothing
+    figure = _heat_map(apart[np.ix_(order, order)], names, names, "head", "head", "heads %{y} and %{x}: %{z:.1%}")
     for axis in ("xaxis", "yaxis"):
         figure["layout"][axis] |= {"type": "category"}
-    figure["layout"]["height"] = 420
     rows: list[list[CellValue]] = [
         [one, other, _round(alike[one, other]), *(_round(layer[one, other]) for layer in layers)]
         for one in range(len(alike))
         for other in range(one)
     ]
-    apart = alike[~np.eye(len(alike), dtype=bool)]
     how = "one minus the mean difference of their gates" if view.expected else "share of nodes with the same action"
-    alt = f"Heat map of the agreement of pairs of heads ({how}), from {apart.min():.3f} to {apart.max():.3f}"
+    alt = f"Heat map of the agreement of pairs of heads ({how}), from {np.nanmin(apart):.3f} to {np.nanmax(apart):.3f}"
     columns = ["head", "other head", "mean over layers", *(f"layer {layer + 1}" for layer in range(len(layers)))]
     return Chart("head-agreement", f"Which heads agree: {how}, mean over layers", alt, figure, columns, rows)
 
@@ -64,7 +63,7 @@ def _heat_map(values: Floats, x: list[Any], y: list[Any], x_label: str, y_label:
         "colorscale": SCALE,
         "colorbar": {"tickformat": ".0%" if high - low > 0.05 else ".1%", "thickness": 12, "outlinewidth": 0},
         "xgap": 1 if len(x) <= MOST_TICKS else 0,
-        "ygap": 1,
+        "ygap": 1 if len(y) <= MOST_TICKS else 0,
         "hovertemplate": f"{hover}<extra></extra>",
     }
     axes = {
@@ -72,7 +71,7 @@ def _heat_map(values: Floats, x: list[Any], y: list[Any], x_label: str, y_label:
         "yaxis": {"title": {"text": y_label}, "showgrid": False, "autorange": "reversed"}
         | ({"dtick": 1} if len(y) <= MOST_TICKS else {}),
     }
-    return {"data": [data], "layout": axes | {"margin": {"l": 48, "r": 12, "t": 12, "b": 44}}}
+    return {"data": [data], "layout": axes | {"margin": {"l": 48, "r": 12, "t": 12, "b": 44}, "height": HEIGHT}}
 
 
 def _span(values: Floats) -> tuple[float, float]:

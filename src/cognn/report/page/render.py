@@ -94,6 +94,11 @@ def _shown_heads(view: RunView) -> str:
         f"A node takes one action per head, {view.heads} at every layer; head k has slice k of the channels (counted"
         " from 0). The choice applies to the charts, the graph and the selected node."
     )
+    if view.expected:
+        text += (
+            " The gates are probabilities: kept edges in charts and maps are expected shares; the graph, the other"
+            " charts and the selected node show the likeliest actions."
+        )
     if len(shown) == view.heads:
         return text
     return (
