@@ -30,7 +30,7 @@ from cognn.tune.study import study_lock
 
 def options(folder: Path, space: str = 'lr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 8]', **more) -> TuneOptions:
     path = folder.with_suffix(".space.toml")
-    path.write_text(space)
+    path.write_text(space + '\naction_heads = "1"\ngates = "sampled"\naction_sharing = "shared"')
     train = {"epochs": 8} | more.pop("train", {})
     model = ModelConfig(
         num_layers=2, action_layers=2, action_channels=4, env="sum", action="mean", tau0=0.2, dropout=0.1
