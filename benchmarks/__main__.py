@@ -22,6 +22,7 @@ BENCHMARKS = (
     "enzymes",
     "base_ratio",
     "heads",
+    "peers",
     "scaling",
     "spmm",
     "roofline",
