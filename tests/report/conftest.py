@@ -1,4 +1,4 @@
-"""Three small finished runs: a Minesweeper board, graphs, and tables whose every name is an attack on a web page."""
+"""Small finished runs: a board, with one head and several, graphs, and tables whose names attack a web page."""
 
 from pathlib import Path
 
@@ -26,6 +26,22 @@ def board_run(tmp_path_factory) -> RunView:
     folder = tmp_path_factory.mktemp("board") / "run"
     run = fitted(minesweeper_board(ROWS, COLUMNS, num_splits=2), folder, splits="0-1", actions="sample")
     return collect(run, samples=3)
+
+
+@pytest.fixture(scope="session")
+def heads_run(tmp_path_factory) -> RunView:
+    """A board whose nodes draw four actions per layer, as often open as shut."""
+    folder = tmp_path_factory.mktemp("heads") / "run"
+    options = {"action_heads": "4", "standard_bias": 0.0, "actions": "sample"}
+    return collect(fitted(minesweeper_board(ROWS, COLUMNS), folder, **options), samples=3)
+
+
+@pytest.fixture(scope="session")
+def soft_run(tmp_path_factory) -> RunView:
+    """A board whose channels have a head each, with gates that are probabilities."""
+    folder = tmp_path_factory.mktemp("soft") / "run"
+    options = {"action_heads": "channel", "gates": "continuous", "action_space": "factored", "standard_bias": 0.0}
+    return collect(fitted(minesweeper_board(ROWS, COLUMNS), folder, **options), samples=0)
 
 
 @pytest.fixture(scope="session")

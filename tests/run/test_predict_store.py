@@ -171,3 +171,22 @@ def test_a_disk_that_fills_up_while_predicting(trained, tmp_path, capsys) -> Non
     assert not (tmp_path / "p.csv").exists()
     assert main(command) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+@pytest.mark.parametrize(("heads", "gates"), [("4", "sampled"), ("16", "continuous")])
+def test_actions_of_several_heads_are_those_of_the_graph_in_memory(trained, tmp_path, heads, gates) -> None:
+    run, store = str(tmp_path / "run"), str(trained / "store")
+    files = [str(trained / "nodes.csv"), "--edges", str(trained / "edges.parquet"), "--target", "label", "--undirected"]
+    sizes = ["--hidden-channels", "16", "--num-layers", "2", "--epochs", "2", "--quiet", "--standard-bias", "0"]
+    assert main(["train", *files, *sizes, "--action-heads", heads, "--gates", gates, "--out", run]) == 0
+    common = ["--actions", "--samples", "0", "--out"]
+    assert main(["predict", run, *common, str(tmp_path / "memory.parquet")]) == 0
+    assert main(["predict", run, store, *common, str(tmp_path / "big.parquet")]) == 0
+    memory, big = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("memory", "big"))
+    assert memory.schema == big.schema
+    acted = [name for name in memory.columns if name.startswith(("listen", "broadcast", "action"))]
+    assert len(acted) == 2 * (3 + (4 if heads == "4" else 0))
+    for name in acted:
+        assert memory[name].equals(big[name]), name
+    assert 0 < memory["listen_1"].mean() < 1
+    assert memory["listen_1"].n_unique() > 1

@@ -79,3 +79,27 @@ def test_what_cannot_be_explained_is_said(board_run, tmp_path) -> None:
     plain = fitted(make_dataset("node", "binary"), tmp_path / "run", action="none")
     with pytest.raises(RunError, match="has no action network"):
         why(collect(plain), 0)
+
+
+def test_with_several_heads_a_decision_is_changed_in_all(heads_run) -> None:
+    trace, item = heads_run.trace, 40
+    actions, found = trace.actions, why(heads_run, item)
+    before = prediction_under(heads_run, actions, item)
+    torch.testing.assert_close(torch.tensor(found.value), before)
+    assert found.silenced
+    for one in found.silenced:
+        kept = [layer for layer in range(3) if [one.node, item] in trace.edge_index(layer).t().tolist()]
+        assert one.layers == kept
+        quiet = actions.clone()
+        quiet[:, one.node] = torch.where(quiet[:, one.node] < 2, 1, 3)
+        after = prediction_under(heads_run, quiet, item)
+        torch.testing.assert_close(torch.tensor(one.value), after, atol=1e-5, rtol=1e-4)
+    tried = {(layer, a) for layer in range(3) for a in range(4) if (actions[layer, item] != a).any()}
+    assert {(one.layer, one.action) for one in found.flipped} == tried
+    assert len(tried) > 9  # a node that acts differently in its heads can be set to any action
+    for one in found.flipped:
+        flipped = actions.clone()
+        flipped[one.layer, item] = one.action
+        after = prediction_under(heads_run, flipped, item)
+        torch.testing.assert_close(torch.tensor(one.value), after, atol=1e-5, rtol=1e-4)
+    assert max(one.change for one in found.flipped) > 0

@@ -92,7 +92,7 @@ def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
 
 def kept_ratio(groups: list[GroupDecisions], by: str = "all") -> Chart:
     """Share of the directed edges into each group that carry a message, per layer."""
-    label = "expected share of directed edges" if groups[0].expected else "share of directed edges"
+    label = "expected share of edges" if groups[0].expected else "share of directed edges"
     return _lines("kept", "Kept edges", label, groups, by, lambda g: g.kept, 1, ".0%")
 
 

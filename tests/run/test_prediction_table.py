@@ -1,0 +1,41 @@
+"""The columns of the actions in a table of predictions."""
+
+import torch
+
+from cognn.run.fit import Prediction
+from cognn.run.prediction_table import most_common, prediction_table
+
+S, L, B, ISOLATE = range(4)
+
+
+def table(actions: torch.Tensor):
+    value = torch.full((actions.size(1), 1), 0.25)
+    return prediction_table("regression", None, None, Prediction(value, None, actions)).drop("id", "prediction")
+
+
+def test_one_head_has_its_action_only() -> None:
+    found = table(torch.tensor([[S, L], [B, ISOLATE]]))
+    assert found.to_dict(as_series=False) == {"action_0": ["STANDARD", "LISTEN"], "action_1": ["BROADCAST", "ISOLATE"]}
+
+
+def test_several_heads_have_shares_and_the_most_common_action() -> None:
+    found = table(torch.tensor([[[S, L, L, B], [ISOLATE, ISOLATE, B, S]]]))
+    assert found.to_dict(as_series=False) == {
+        "listen_0": [0.75, 0.25],
+        "broadcast_0": [0.5, 0.5],
+        "action_0": ["LISTEN", "ISOLATE"],
+        "action_0_head_0": ["STANDARD", "ISOLATE"],
+        "action_0_head_1": ["LISTEN", "ISOLATE"],
+        "action_0_head_2": ["LISTEN", "BROADCAST"],
+        "action_0_head_3": ["BROADCAST", "STANDARD"],
+    }
+
+
+def test_many_heads_have_no_columns_of_their_own() -> None:
+    assert len(table(torch.zeros(2, 3, 8, dtype=torch.long)).columns) == 2 * (3 + 8)
+    many = table(torch.zeros(2, 3, 9, dtype=torch.long))
+    assert many.columns == ["listen_0", "broadcast_0", "action_0", "listen_1", "broadcast_1", "action_1"]
+
+
+def test_the_lowest_of_equally_common_actions() -> None:
+    assert most_common(torch.tensor([[L, S], [B, ISOLATE], [ISOLATE, ISOLATE]]), 4).tolist() == [S, B, ISOLATE]
