@@ -57,7 +57,7 @@ def test_a_subject_of_one_question_has_its_controls(
     monkeypatch.setattr(ExperimentRunner, "train", lambda self, cell: trained.append(cell.model.partition(": ")[2]))
     monkeypatch.setattr(ExperimentRunner, "plot_scores", lambda *_: None)
     monkeypatch.setattr(ExperimentRunner, "recorded_runs", lambda *_, **__: [KNOWN])
-    monkeypatch.setattr(ablations, "_kept", lambda *_: 0.5)
+    monkeypatch.setattr(ablations, "kept_share", lambda *_: 0.5)
     monkeypatch.setattr(ablations, "_scoring", lambda *_: [])
     runner = ExperimentRunner(
         "ablations", "full", ablations.LIMITS["full"], tmp_path, tmp_path, datasets=("cora",), models=models
@@ -71,7 +71,7 @@ def test_seeds_that_come_later_drop_as_many_edges_as_the_first(
     lost: bool, reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shares = iter([0.4, 0.9, 0.7, 0.2])  # of the edges kept, drawn and likeliest, in the two calls
-    monkeypatch.setattr(ablations, "_kept", lambda trained, mode: next(shares))
+    monkeypatch.setattr(ablations, "kept_share", lambda trained, mode: next(shares))
     rates = []
     for seed in "01":
         record = reproduce("ablations", "--models", ablations.RANDOM, "--seeds", seed)

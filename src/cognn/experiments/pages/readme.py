@@ -13,7 +13,7 @@ from cognn.experiments.harness.record import read_record
 from cognn.experiments.pages.action_gain import action_gain_table
 from cognn.experiments.pages.markdown import markdown_table
 from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_mean_std, gain_with_p
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE
+from cognn.experiments.statistics.paired_gains import GAINS_TITLE, HEADS_TITLE
 
 SIGNS = {"above": "▲", "equal": "≈", "below": "▼", "untested": "·"}
 """Between our score and the paper's: ours is better, equal within noise, worse, or not tested."""
@@ -35,8 +35,9 @@ def fill_tables(text: str, results: Path) -> str:
             raise RunError(f"{path}: not found; run cognn reproduce {match['name']} first")
         record = read_record(path)
         parts = [scores_table(record["summary"])]
-        if rows := record["facts"].get(GAINS_TITLE):
-            parts.append(f"{GAINS_TITLE}:\n\n{gains_table(rows)}")
+        for title in (GAINS_TITLE, HEADS_TITLE):
+            if rows := record["facts"].get(title):
+                parts.append(f"{title}:\n\n{gains_table(rows)}")
         page = f"{results.name}/{match['name']}.md"
         parts.append(f"`{record['command']}`, {_runs(record['summary'])}; [epochs and p-values]({page})\n")
         return "\n".join([match[1], *parts, match[3]])
@@ -64,7 +65,7 @@ def scores_table(summary: list[dict[str, Any]]) -> str:
 
 
 def gains_table(rows: list[dict[str, Any]]) -> str:
-    """The gain of every Co-GNN over its base network, a column per dataset; significant gains are bold."""
+    """The gain of every Co-GNN over what it is compared with, a column per dataset; significant gains are bold."""
     cells = {}
     for row in rows:
         cell = gain_with_p(row["gain"], row["p"])

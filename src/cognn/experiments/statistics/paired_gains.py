@@ -14,6 +14,8 @@ BASES = {"mean": "MeanGNN", "sum": "SumGNN", "gcn": "GCN", "gin": "GIN", "gat": 
 """Environment network to the base network of the same layers."""
 GAINS_TITLE = "What the actions add over the tuned base network, paired over the same splits"
 """Title of the fact that a record keeps about :func:`gains_over_base`; the README shows it below the scores."""
+HEADS_TITLE = "What heads add, paired over the same splits"
+"""Title of the same fact in the record of the heads, over the controls."""
 
 
 def paired_scores(ours: Runs, theirs: Runs) -> tuple[list[float], list[float]]:

@@ -16,7 +16,7 @@ from cognn.data.dataset import Dataset
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.paired_gains import Runs, gain, paired_scores
+from cognn.experiments.statistics.paired_gains import HEADS_TITLE, Runs, gain, paired_scores
 from cognn.experiments.tables.ablations import kept_share
 from cognn.run.train import run_config
 from cognn.train.build import build_model, num_parameters
@@ -62,7 +62,6 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "frozen gates": {"freeze_actions": True},
 }
 """Changes to the recipe of the heads.  The first says what the mechanism adds, the third what the gating adds."""
-GAINS = "What heads add, paired over the same splits"
 LIMITS = {
     "smoke": Limits(("cora",), (MODEL, "no actions", WIDE, RANDOM), epochs=2, splits=1),
     "quick": Limits(("cora",), epochs=100, splits=3),
@@ -131,12 +130,13 @@ def _compare(runner: ExperimentRunner, dataset: str, cells: dict[str, TableCell]
     known = _table_runs(runner, subject.experiment, dataset)
     others = {f"tuned base, {subject.base}": known.get(subject.base, [])}
     others |= {f"one head, {subject.one_head}": known.get(subject.one_head, []), **runs}
-    rows = runner.facts.setdefault(GAINS, [])
+    rows = runner.facts.setdefault(HEADS_TITLE, [])
     rows = [row for row in rows if row["dataset"] != dataset]
     for name, theirs in others.items():
         if paired_scores(ours, theirs)[0]:
-            rows.append({"dataset": dataset, "over": name, **gain(ours, theirs, "heads", "other")})
-    runner.facts[GAINS] = sorted(rows, key=lambda row: list(SUBJECTS).index(row["dataset"]))
+            row = {"dataset": dataset, "model": "heads", "compared with": name}
+            rows.append(row | gain(ours, theirs, "Co-GNN", "base"))
+    runner.facts[HEADS_TITLE] = sorted(rows, key=lambda row: list(SUBJECTS).index(row["dataset"]))
     shown = {name: [mean(run["test"] for run in some)] for name, some in {MODEL: ours, **others}.items() if some}
     runner.plot_scores({name: [(*score, None)] for name, score in shown.items()}, ("test",), ours[0]["metric"], dataset)
     runner.write_record()
