@@ -16,7 +16,8 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "python.md"], ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, capsys) -> None:
+def test_the_python_of_a_page_runs_from_top_to_bottom(page: Path, capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)  # pages write files
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert blocks
     exec(compile("\n".join(blocks), page.name, "exec"), {})

@@ -67,4 +67,3 @@ def test_the_table_compares_every_control_with_the_heads(tmp_path, monkeypatch) 
     (bias,) = bias
     kept = heads.kept_share(runner.fitted(heads.TableCell("cycles", heads.MODEL, RECIPE)), "expected")
     assert torch.sigmoid(torch.tensor(bias)).item() ** 2 == pytest.approx(kept, abs=0.01)
-    (tmp_path / "out" / "heads-smoke.md").read_text().index(HEADS_TITLE)
