@@ -1,5 +1,6 @@
 """The page of a run with several heads in a real browser: the choice of a head changes all that tells of decisions."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 
 from cognn import Action
 from cognn.report.data import selection
-from cognn.report.data.run_view import RunView
+from cognn.report.data.run_view import RunView, collect
 from cognn.report.page.render import write_page
 from cognn.report.palette import ACTIONS
+from tests.report.conftest import fitted
 from tests.report.page.test_browser import ARGUMENTS, CHROMIUM, Opened, playwright
+from tests.toy_runs import make_dataset
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
 NODE = 40
@@ -140,6 +143,28 @@ def test_some_of_many_heads_can_be_chosen(chromium, soft_run: RunView, tmp_path,
     assert "has room for 3 of the heads" in opened.text("#head-note")
     choose(opened, names[-1])
     assert f", {names[-1]}: " in opened.text("#layer-status")
+    opened.done()
+
+
+def test_forty_heads_of_graphs(chromium, tmp_path) -> None:
+    """More heads than a word of the page has bits, and a gallery that follows the choice."""
+    options = {"hidden_channels": 40, "action_heads": "channel", "standard_bias": 0.0, "actions": "sample"}
+    view = collect(fitted(make_dataset("graph", "multiclass"), tmp_path / "run", **options), samples=0)
+    opened = Opened(chromium, write_page(view, tmp_path / "graphs.html", [13]))
+    opened.search("13")
+    opened.move_slider(1)
+    inside = (view.graph.batch == 13).numpy()
+    within = inside[view.graph.edge_index.numpy()].all(0)
+    kept = [int((view.trace.kept(1, head).numpy() & within).sum()) for head in range(40)]
+    share = re.match(r"Layer 2 of 3, all 40 heads: (.*) % of the edges kept", opened.text("#layer-status"))[1]
+    assert float(share) == pytest.approx(100 * np.mean(kept) / within.sum(), abs=0.051)
+    head = selection.heads_on_page(view)[5]
+    thumb = "document.querySelector('#gallery canvas').toDataURL()"
+    before = opened.page.evaluate(thumb)
+    choose(opened, f"head {head}")
+    assert f"Layer 2 of 3, head {head}: " in opened.text("#layer-status")
+    assert f"% of the edges kept ({kept[head]});" in opened.text("#layer-status")
+    assert opened.page.evaluate(thumb) != before
     opened.done()
 
 

@@ -58,15 +58,20 @@ const probabilityOf = (layer, node, action) =>
 const listens = (action) => run.listens[action];
 const broadcasts = (action) => run.broadcasts[action];
 
+// The number of ones among 32 bits: sums of 2, 4 and 8 bits at a time.
+function onesIn(bits) {
+  const pairs = bits - ((bits >>> 1) & 0x55555555);
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
 // The number of heads, of those chosen, in which a receiver hears a sender at a layer.
 const words = Math.ceil(run.heads / 32);
 function headsHeard(layer, sender, receiver) {
   if (!allHeads()) return broadcasts(actionOf(layer, sender)) && listens(actionOf(layer, receiver)) ? 1 : 0;
   const from = (layer * run.numNodes + sender) * words, to = (layer * run.numNodes + receiver) * words;
   let count = 0;
-  for (let w = 0; w < words; w++) {
-    for (let both = A.broadcastBits[from + w] & A.listenBits[to + w]; both; both &= both - 1) count++;
-  }
+  for (let w = 0; w < words; w++) count += onesIn(A.broadcastBits[from + w] & A.listenBits[to + w]);
   return count;
 }
 const mostHeads = () => (allHeads() ? run.heads : 1);
