@@ -42,7 +42,9 @@ def compiled(model: CooperativeModel) -> Execution:
     if not _can_compile() or model.wraps:
         return EAGER
     if model not in _compiled:
-        together = model.num_layers if model.num_layers <= TOGETHER else 1
+        # An attention head is a loop turn of its own, so heads count as layers do.
+        size = model.num_layers * max(1, *(layer.edge_width for layer in model.layers))
+        together = model.num_layers if size <= TOGETHER else 1
         _compiled[model] = Execution(_compile(enter), _compile(run_layers, cpp_wrapper=together > 1), together)
     return _compiled[model]
 

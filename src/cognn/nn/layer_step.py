@@ -24,6 +24,7 @@ class CooperativeModel(Protocol):
     training: bool
     act: Any
     num_layers: int
+    layers: Any
     wraps: bool
     space: ActionSpace
     gates: GateKind
