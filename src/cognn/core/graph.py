@@ -1,12 +1,13 @@
 """Graphs as sparse matrices: the edges are sorted once, by receiver and by sender."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from cognn.core.graph_checks import check_edge_type, check_edges
 from cognn.core.sorting import index_type, sort_edges
 
 
@@ -28,6 +29,8 @@ class Adjacency:
     ones: Tensor  # (E,) the default edge weights
     num_senders: int
     num_receivers: int
+    edge_type: Tensor | None = None  # (E,) the relation of every column of edge_index; None if there is one
+    num_relations: int = 1
 
     _tensors: tuple[str, ...] = (
         *("in_ptr", "in_sender", "in_receiver", "in_edge"),
@@ -89,6 +92,8 @@ class Adjacency:
         tensors = {name: getattr(self, name).to(device, non_blocking=non_blocking) for name in self._tensors}
         out = self.from_tensors(tensors, self.num_senders, self.num_receivers)
         out._loopless = None if self._loopless is None else self._loopless.to(device, non_blocking)
+        out.num_relations = self.num_relations
+        out.edge_type = None if self.edge_type is None else self.edge_type.to(device, non_blocking=non_blocking)
         return out
 
     def _without_loops(self) -> Self | None:
@@ -122,6 +127,8 @@ class Graph(Adjacency):
     Args:
         edge_index: Integer tensor ``(2, E)``.  Multi-edges and self-loops are allowed.
         num_nodes: Number of nodes; by default the largest index plus one.
+        edge_type: The relation ``(E,)`` of every edge, from 0 to ``num_relations - 1``; None if there is only one.
+        num_relations: Number of relations; by default the largest type plus one.
     """
 
     edge_index: Tensor  # (2, E) as given
@@ -129,21 +136,48 @@ class Graph(Adjacency):
     num_graphs: int = 1
 
     _reversed: "Graph | None" = None
+    _derived: dict[Any, Any]  # what other modules compute from the graph once; see :meth:`once`
     _tensors = ("edge_index", *Adjacency._tensors)
 
-    def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
-        _check(edge_index, num_nodes)
+    def __init__(
+        self,
+        edge_index: Tensor,
+        num_nodes: int | None = None,
+        edge_type: Tensor | None = None,
+        num_relations: int | None = None,
+    ) -> None:
+        check_edges(edge_index, num_nodes)
         with torch.inference_mode(False):  # a graph first used in inference mode must also work in training
             self._prepare(edge_index.detach().as_subclass(Tensor).to(torch.long, copy=True), num_nodes)
+            self._relate(None if edge_type is None else edge_type.detach().clone(), num_relations)
 
     @staticmethod
-    def owning(edge_index: Tensor, num_nodes: int) -> "Graph":
-        """Build a graph without copying ``edge_index`` (int64), which must not change afterwards."""
-        _check(edge_index, num_nodes)
+    def owning(
+        edge_index: Tensor, num_nodes: int, edge_type: Tensor | None = None, num_relations: int | None = None
+    ) -> "Graph":
+        """Build a graph without copying ``edge_index`` and ``edge_type`` (int64), which must not change afterwards."""
+        check_edges(edge_index, num_nodes)
         out = Graph.__new__(Graph)
         with torch.inference_mode(False):
             out._prepare(edge_index, num_nodes)
+            out._relate(edge_type, num_relations)
         return out
+
+    def _relate(self, edge_type: Tensor | None, num_relations: int | None) -> None:
+        check_edge_type(edge_type, num_relations, self.num_edges)
+        if edge_type is not None:
+            self.edge_type = edge_type.long()
+            self.num_relations = num_relations or (int(edge_type.max()) + 1 if edge_type.numel() else 1)
+        elif num_relations is not None:
+            self.num_relations = num_relations
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The result of ``compute``, cached as long as the graph lives."""
+        known = self.__dict__.setdefault("_derived", {})
+        if key not in known:
+            with torch.inference_mode(False):
+                known[key] = compute()
+        return known[key]
 
     def _prepare(self, edge_index: Tensor, num_nodes: int | None) -> None:
         if num_nodes is None:
@@ -193,12 +227,13 @@ class Graph(Adjacency):
         }
         out = Graph.from_tensors(tensors, self.num_nodes)
         out.batch, out.num_graphs = self.batch, self.num_graphs
+        out.edge_type, out.num_relations = self.edge_type, self.num_relations
         out._loopless = None if self._loopless is None else self._loopless._transposed()
         return out
 
     def _only(self, keep: Tensor) -> Self:
         out = super()._only(keep)
-        out.edge_index = self.edge_index
+        out.edge_index, out.edge_type, out.num_relations = self.edge_index, self.edge_type, self.num_relations
         return out
 
     def components(self) -> Tensor:
@@ -216,6 +251,7 @@ class Graph(Adjacency):
             number = keep.cumsum(0, dtype=self.in_edge.dtype).sub_(1)
             out = self._only(keep[self.in_edge])
             out.edge_index, out.in_edge = self.edge_index[:, keep], number[out.in_edge]
+            out.edge_type = None if self.edge_type is None else self.edge_type[keep]
             out._loopless = out._without_loops()
         out.batch, out.num_graphs = self.batch, self.num_graphs
         return out
@@ -246,6 +282,11 @@ class Graph(Adjacency):
                 [part + by if by else part for part, by in zip(parts, shifts, strict=True)], dim=-1
             )
         out = Graph.from_tensors(joined, nodes[-1])
+        out.num_relations = graphs[0].num_relations
+        if any(g.num_relations != out.num_relations for g in graphs):
+            raise ValueError("graphs: expected the same num_relations in all of them")
+        if out.num_relations > 1:
+            out.edge_type = torch.cat([_types(g) for g in graphs])
         counts = torch.tensor([g.num_graphs for g in graphs])
         if any(g.num_graphs > 1 for g in graphs):
             inner = [g.batch if g.batch is not None else g.in_ptr.new_zeros(g.num_nodes).long() for g in graphs]
@@ -260,33 +301,45 @@ class Graph(Adjacency):
         return out
 
     def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_reversed": None}  # rebuilt on demand
+        return self.__dict__ | {"_reversed": None, "_derived": {}}  # rebuilt on demand
 
     def __repr__(self) -> str:
         batch = f", num_graphs={self.num_graphs}" if self.batch is not None else ""
-        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{batch})"
+        relations = f", num_relations={self.num_relations}" if self.num_relations > 1 else ""
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{relations}{batch})"
 
 
 _prepared = WeakTensorKeyDictionary()  # edge_index -> (key, Graph); an entry lives as long as its tensor
 
 
 @torch.compiler.disable
-def as_graph(edge_index: Tensor, num_nodes: int) -> Graph:
-    """The :class:`Graph` of ``edge_index``, cached until the tensor changes.
+def as_graph(
+    edge_index: Tensor, num_nodes: int, edge_type: Tensor | None = None, num_relations: int | None = None
+) -> Graph:
+    """The :class:`Graph` of ``edge_index`` and ``edge_type``, cached until a tensor changes.
 
     Changes through a shared NumPy array or in-place changes of ``.data`` go unnoticed.
     """
-    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided or edge_index.is_inference():
-        return Graph(edge_index, num_nodes)
+    given = (edge_index, num_nodes, edge_type, num_relations)
+    tensors = [tensor for tensor in (edge_index, edge_type) if tensor is not None]
+    if any(not isinstance(t, Tensor) or t.layout != torch.strided or t.is_inference() for t in tensors):
+        return Graph(*given)
     # `edge_index.data = ...` changes the address but not the version.
-    key = (edge_index._version, edge_index.data_ptr(), tuple(edge_index.shape), num_nodes)
+    key = (num_nodes, num_relations, *((t._version, t.data_ptr(), tuple(t.shape)) for t in tensors))
     known = _prepared.get(edge_index)
     if known is not None and known[0] == key:
         graph: Graph = known[1]
         return graph
-    graph = Graph(edge_index, num_nodes)
+    graph = Graph(*given)
     _prepared[edge_index] = (key, graph)
     return graph
+
+
+def _types(graph: Graph) -> Tensor:
+    """The types of all edges; a graph without edges may lack them."""
+    if graph.edge_type is None:
+        return torch.zeros(graph.num_edges, dtype=torch.long, device=graph.device)
+    return graph.edge_type
 
 
 def _kept(keep: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -300,31 +353,3 @@ def _offsets(sizes: Sequence[int]) -> list[int]:
     for size in sizes:
         offsets.append(offsets[-1] + size)
     return offsets
-
-
-def _check(edge_index: Tensor, num_nodes: int | None) -> None:
-    if not isinstance(edge_index, Tensor):
-        raise TypeError(
-            f"edge_index: expected an integer tensor of shape (2, E) or a Graph, got {type(edge_index).__name__}"
-        )
-    if edge_index.layout != torch.strided:
-        raise TypeError(
-            f"edge_index: expected a dense (2, E) tensor, got layout {edge_index.layout}; convert it with"
-            " torch_geometric.utils.to_edge_index, and flip the rows if it is receivers by senders, as PyG's adj_t is"
-        )
-    if edge_index.dtype not in (torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8):
-        raise TypeError(f"edge_index: expected integers, got {edge_index.dtype}; convert with edge_index.long()")
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        hint = "; transpose it with edge_index.t()" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
-        raise ValueError(f"edge_index: expected shape (2, E), got {tuple(edge_index.shape)}{hint}")
-    if num_nodes is not None and num_nodes < 0:
-        raise ValueError(f"num_nodes: expected 0 or more, got {num_nodes}")
-    if edge_index.numel() == 0:
-        return
-    low, high = (int(bound) for bound in edge_index.aminmax())
-    if low < 0:
-        raise ValueError(f"edge_index: node indices start at 0, got {low}")
-    if num_nodes is not None and high >= num_nodes:
-        raise ValueError(
-            f"edge_index: node {high} is out of range for {num_nodes} nodes (indices end at {num_nodes - 1})"
-        )
