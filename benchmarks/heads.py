@@ -1,9 +1,9 @@
 """What a decision per channel costs: a training step of Co-GNN with heads against its own base network.
 
 10 layers of 64, mean environment.  ``channel`` has one pair of continuous gates per channel and an action network of
-its own at every layer (one mean layer of 32); ``one head`` draws one joint action per node from a shared network.  The
-base network is the same code without actions (``action=None``).  A step is forward, loss, backward and the fused Adam
-of ``cognn train``.
+its own at every layer: one mean layer of the default width, 16, or of 32 (``wide``).  ``one head`` draws one joint
+action per node from a shared network.  The base network is the same code without actions (``action=None``).  A step is
+forward, loss, backward and the fused Adam of ``cognn train``.
 
     python -m benchmarks.heads
 
@@ -20,17 +20,19 @@ from torch import Tensor
 from benchmarks.common import grid, node_task, race, show, tolokers_like
 from cognn import CoGNN
 
+CHANNEL = {
+    "action_heads": "channel",
+    "gates": "continuous",
+    "action_sharing": "per_layer",
+    "action_space": "factored",
+}
 MODELS: dict[str, dict[str, Any]] = {
     f"{name}, mean over {over}": options | {"mean_over": over}
     for name, options in {
         "base": {"action": None},
         "one head": {},
-        "channel": {
-            "action_heads": "channel",
-            "gates": "continuous",
-            "action_sharing": "per_layer",
-            "action_space": "factored",
-        },
+        "channel": CHANNEL,
+        "channel, wide": CHANNEL | {"action_channels": 32},
     }.items()
     for over in ("all", "kept")
     if name != "base" or over == "all"  # without actions all neighbours are kept
@@ -43,8 +45,7 @@ def step(options: dict[str, Any], compiled: bool, edge_index: Tensor, num_nodes:
     """A training step, to be called again and again."""
     torch.manual_seed(0)
     x, y, _ = node_task(num_nodes, 10)
-    network = {"action": "mean", "action_layers": 1, "action_channels": 32}
-    model = CoGNN(10, 64, out_channels=2, num_layers=10, env="mean", **network | options, compile=compiled)
+    model = CoGNN(10, 64, out_channels=2, num_layers=10, env="mean", **{"action": "mean"} | options, compile=compiled)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
     def run() -> None:

@@ -44,9 +44,8 @@ def check_edge_type(edge_type: Any, num_relations: int | None, num_edges: int) -
             raise ValueError(f"edge_type: missing, but there are num_relations={num_relations}")
         return
     if not isinstance(edge_type, Tensor) or edge_type.is_floating_point() or edge_type.is_complex():
-        raise TypeError(
-            f"edge_type: expected a LongTensor of shape (E,), got {getattr(edge_type, 'dtype', type(edge_type).__name__)}"
-        )
+        given = getattr(edge_type, "dtype", type(edge_type).__name__)
+        raise TypeError(f"edge_type: expected a LongTensor of shape (E,), got {given}")
     if tuple(edge_type.shape) != (num_edges,):
         raise ValueError(f"edge_type: expected shape (E={num_edges},), got {tuple(edge_type.shape)}")
     if not num_edges:

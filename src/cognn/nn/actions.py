@@ -111,14 +111,15 @@ class ActionSpace:
         if dtype in (torch.bfloat16, torch.float16):  # too coarse to draw rare actions as rarely as they should be
             logits = logits.float()
         if mode == "expected":
-            chosen, codes = self._expected(logits)
+            decision = self._expected(logits)
         else:
             if mode == "sample" and noise is None:
                 noise = self._noise(logits, generator)
             if not isinstance(inverse_temperature, Tensor):
                 inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
-            chosen, codes = self._chosen(logits, inverse_temperature.to(logits.dtype), noise)
-        return self._decision(chosen.to(dtype), codes)
+            decision = self._decision(*self._chosen(logits, inverse_temperature.to(logits.dtype), noise))
+        listen, broadcast = decision.gates
+        return Decision(Gates(listen.to(dtype), broadcast.to(dtype)), decision.actions)
 
     def noise_of(self, bits: Tensor) -> Tensor:
         """Noise for :meth:`decide` from random integers of 31 bits: Gumbel noise, one number per logit."""
@@ -165,8 +166,8 @@ class ActionSpace:
     def _noise(self, logits: Tensor, generator: torch.Generator | None) -> Tensor:
         return gumbel(logits, generator)
 
-    def _expected(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
-        return logits.softmax(-1), logits.argmax(-1)
+    def _expected(self, logits: Tensor) -> Decision:
+        return self._decision(logits.softmax(-1), logits.argmax(-1))
 
     def _chosen(self, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Any]:
         return StraightThrough.apply(logits, inverse_temperature, noise)
@@ -229,8 +230,9 @@ class FactoredHeads(ActionSpace):
     def _noise(self, logits: Tensor, generator: torch.Generator | None) -> Tensor:
         return logistic(logits, generator)
 
-    def _expected(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
-        return logits.sigmoid(), None
+    def _expected(self, logits: Tensor) -> Decision:
+        # One sigmoid per gate: compiled, it is fused with the product that the gate enters.
+        return Decision(Gates(*(z.sigmoid() for z in logits.unbind(1))), None)
 
     def _chosen(self, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Any]:
         return BinaryStraightThrough.apply(logits, inverse_temperature, noise), None

@@ -124,7 +124,10 @@ def recorded_options(config: Config) -> dict[str, Any]:
 
 
 def comparable_options(options: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """Recorded options without seed and splits, to compare recipes; options newer than the record get their default."""
+    """Recorded options without seed and splits, to compare recipes; options newer than the record get their default.
+
+    ``compile`` does not count, because the compiled layers compute the same.
+    """
     model, train, data = (asdict(part()) for part in (ModelConfig, TrainConfig, DataConfig))
-    model, train = resolved(model | options["model"], train | options["train"] | {"seed": 0})
+    model, train = resolved(model | options["model"], train | options["train"] | {"seed": 0, "compile": False})
     return model, train, data | options["data"] | {"splits": ""}

@@ -296,8 +296,8 @@ class ExperimentRunner:
 
 
 def _same_recipe(one: Config, other: Config) -> bool:
-    """Whether two runs have the same options and seed, splits aside."""
-    first, second = ((c.model, c.train, replace(c.data, splits="")) for c in (one, other))
+    """Whether two runs have the same options and seed; splits and compilation do not count."""
+    first, second = ((c.model, replace(c.train, compile=False), replace(c.data, splits="")) for c in (one, other))
     return first == second
 
 
