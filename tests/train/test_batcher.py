@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import torch
 
 from cognn import CoGNN, Graph
 from cognn.data.dataset import Dataset, Task
-from cognn.data.sampling.batches import GraphCollator
-from cognn.train.batcher import Batcher
+from cognn.data.sampling.batches import Batch, GraphCollator
+from cognn.data.sampling.neighbors import NeighborhoodSampler
+from cognn.data.sampling.partition import PartitionSampler
+from cognn.train.batcher import Batcher, RankBatch, drop_edges
 from tests.toy_runs import make_dataset
 
 
@@ -39,3 +43,48 @@ def test_an_item_may_be_taken_more_often_than_there_are_edges() -> None:
     expected = Graph.cat([dataset.graphs[0]] * 500)
     for name in ("edge_index", "in_ptr", "in_sender", "out_slot", "ones"):
         assert torch.equal(getattr(batch.graph, name), getattr(expected, name)), name
+
+
+def related(batch: Batch | Dataset, graph: Graph) -> torch.Tensor:
+    """The relation of every edge of a batch, which the first feature of its ends determines."""
+    ends = batch.x[graph.edge_index, 0]
+    return (ends[0] + 2 * ends[1]).long() % 3
+
+
+def with_relations(dataset: Dataset) -> Dataset:
+    dataset.x[:, 0] = torch.arange(len(dataset.x))
+    first = 0
+    for number, graph in enumerate(dataset.graphs):
+        own = replace(dataset, x=dataset.x[first : first + graph.num_nodes])
+        dataset.graphs[number] = Graph(graph.edge_index, graph.num_nodes, related(own, graph), 3)
+        first += graph.num_nodes
+    return dataset
+
+
+def test_the_edges_of_every_mini_batch_keep_their_relations() -> None:
+    device = torch.device("cpu")
+    graphs = with_relations(make_dataset("graph", "multiclass", loops=False))
+    nodes = with_relations(make_dataset("node", "multiclass", loops=False))
+    single, part = with_relations(forest()), torch.arange(60) % 4
+    found = {
+        "graphs": Batcher(graphs, 8, device).train_batches(torch.arange(40)),
+        "scores": [RankBatch(batch, batch.items, 1.0) for batch in Batcher(graphs, 8, device).all_batches()],
+        "whole": Batcher(nodes, 8, device).train_batches(torch.arange(60)),
+        "components": Batcher(single, 1, device).train_batches(torch.tensor([4, 2])),
+        "copies": Batcher(graphs, 8, device).train_batches(torch.arange(40), draws=3),
+        "partitions": Batcher(nodes, 8, device, sampler=PartitionSampler(nodes, part, 2)).train_batches(
+            torch.arange(60)
+        ),
+        "neighbours": Batcher(nodes, 8, device, sampler=NeighborhoodSampler(nodes, [2, -1])).train_batches(
+            torch.arange(60)
+        ),
+    }
+    for name, batches in found.items():
+        edges = 0
+        for batch, _, _ in batches:
+            kept = drop_edges(batch, 0.5)
+            for one in (batch, kept):
+                assert one.graph.num_relations == 3, name
+                assert torch.equal(one.graph.edge_type, related(one, one.graph)), name
+            edges += batch.graph.num_edges
+        assert edges, name

@@ -20,12 +20,15 @@ def test_equal_states_are_equal_files(tmp_path) -> None:
     assert all(torch.equal(back[name], tensors[name]) for name in tensors)
 
 
-@pytest.mark.parametrize("what", ["x", "y", "edge_attr", "edges", "splits"])
+@pytest.mark.parametrize("what", ["x", "y", "edge_attr", "edges", "relations", "splits"])
 def test_whatever_changes_a_dataset_is_another_one(what: str) -> None:
     one, other = (make_dataset("node", "binary", edges=True) for _ in range(2))
     assert fingerprint(one) == fingerprint(other)
     if what == "edges":
         other.graphs = [Graph(other.graphs[0].edge_index.flip(0), 60)]
+    elif what == "relations":
+        edge_index, types = one.graphs[0].edge_index, torch.arange(240) % 3
+        one.graphs, other.graphs = ([Graph(edge_index, 60, way, 3)] for way in (types, types.flip(0)))
     elif what == "splits":  # of the same items: a run that went on would have trained on what it is tested on
         last = other.splits[1]
         other.splits[1] = Split(last.train, last.test, last.val)

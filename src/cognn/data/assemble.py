@@ -29,16 +29,18 @@ def assemble(
     edge_attr: Tensor | None = None,
     node_graph: Tensor | None = None,
     num_graphs: int = 1,
+    edge_type: Tensor | None = None,
+    num_relations: int | None = None,
 ) -> Assembled:
     """Prepare one graph, or one for each value of ``node_graph`` ``(N,)``.
 
-    Undirected edges are added in the other direction, except self-loops.  If every edge is listed in both directions
-    already, none is added.  ``edge_index`` is taken over, not copied.
+    Undirected edges are added in the other direction with the same relation, except self-loops.  If every edge is
+    listed in both directions already, none is added.  ``edge_index`` and ``edge_type`` are taken over, not copied.
     """
-    if not directed and not is_symmetric(edge_index, num_nodes):
-        edge_index, edge_attr = _both_ways(edge_index, edge_attr)
+    if not directed and not is_symmetric(edge_index, num_nodes, edge_type):
+        edge_index, edge_attr, edge_type = _both_ways(edge_index, edge_attr, edge_type)
     if node_graph is None:
-        return Assembled([Graph.owning(edge_index, num_nodes)], edge_attr, None)
+        return Assembled([Graph.owning(edge_index, num_nodes, edge_type, num_relations)], edge_attr, None)
     order = None
     if bool((node_graph.diff() < 0).any()):
         order = torch.argsort(node_graph, stable=True)
@@ -48,14 +50,24 @@ def assemble(
     edge_graph = node_graph[edge_index[0]]
     if bool((edge_graph.diff() < 0).any()):
         moved = torch.argsort(edge_graph, stable=True)
-        edge_index, edge_attr = edge_index[:, moved], None if edge_attr is None else edge_attr[moved]
+        edge_index = edge_index[:, moved]
+        edge_attr, edge_type = (None if part is None else part[moved] for part in (edge_attr, edge_type))
     nodes = torch.bincount(node_graph, minlength=num_graphs)
     edges = torch.bincount(edge_graph, minlength=num_graphs)
-    first = torch.repeat_interleave(_starts(nodes), edges)
-    return Assembled(build_graphs(edge_index - first, nodes, edges), edge_attr, order)
+    local = edge_index - torch.repeat_interleave(_starts(nodes), edges)
+    return Assembled(
+        build_graphs(local, nodes, edges, edge_type=edge_type, num_relations=num_relations), edge_attr, order
+    )
 
 
-def build_graphs(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> list[Graph]:
+def build_graphs(
+    edge_index: Tensor,
+    num_nodes: Tensor,
+    num_edges: Tensor,
+    *,
+    edge_type: Tensor | None = None,
+    num_relations: int | None = None,
+) -> list[Graph]:
     """Build many graphs from their concatenated edges.
 
     Equal to one ``Graph(...)`` for each, but all share two sorts, so thousands of molecules take a fraction of a
@@ -65,6 +77,8 @@ def build_graphs(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> li
         edge_index: Edges of all graphs ``(2, E)``; nodes are numbered from 0 within their graph.
         num_nodes: Number of nodes of every graph ``(G,)``.
         num_edges: Number of edges of every graph ``(G,)``.
+        edge_type: Relation of every edge ``(E,)``.
+        num_relations: Number of relations; by default the largest type of all graphs plus one.
     """
     if int(num_edges.sum()) != edge_index.size(1):
         raise ValueError(f"num_edges: adds up to {int(num_edges.sum())}, but there are {edge_index.size(1)} edges")
@@ -75,13 +89,17 @@ def build_graphs(edge_index: Tensor, num_nodes: Tensor, num_edges: Tensor) -> li
         nodes = edge_index[:, first].tolist()
         raise ValueError(f"edge_index: column {first} is {nodes}, but its graph has {int(limit[first])} nodes")
     shift = torch.repeat_interleave(_starts(num_nodes), num_edges)
-    joined = Graph.owning(edge_index + shift, int(num_nodes.sum()))
+    joined = Graph.owning(edge_index + shift, int(num_nodes.sum()), edge_type, num_relations)
     given = edge_index.split(num_edges.tolist(), dim=1)
     graphs = _cut(joined, num_nodes, given, _starts(num_edges))
     if joined.loopless is not joined:
         for graph, bare in zip(graphs, _cut(joined.loopless, num_nodes, given, _starts(num_edges)), strict=True):
             if bare.in_edge.numel() < graph.num_edges:
                 graph._loopless = bare
+    types = [None] * len(graphs) if joined.edge_type is None else joined.edge_type.split(num_edges.tolist())
+    for graph, own in zip(graphs, types, strict=True):
+        for part in {graph, graph.loopless}:
+            part.edge_type, part.num_relations = own, joined.num_relations
     return graphs
 
 
@@ -118,30 +136,36 @@ def _starts(counts: Tensor) -> Tensor:
     return counts.cumsum(0) - counts
 
 
-def is_symmetric(edge_index: Tensor, num_nodes: int) -> bool:
-    """Whether every edge between two nodes is listed equally often in both directions.
+def is_symmetric(edge_index: Tensor, num_nodes: int, edge_type: Tensor | None = None) -> bool:
+    """Whether every edge between two nodes is listed equally often in both directions, with the same relation.
 
     Compares sums of 64-bit hashes over the edges to a higher and to a lower node: no sort, little memory, and an error
     probability of 2^-64.
     """
-    ends = edge_index.numpy()
-    chunks = (ends[:, start : start + CHUNK] for start in range(0, ends.shape[1], CHUNK))
-    return sum(direction_hash(chunk[0], chunk[1], num_nodes) for chunk in chunks) % 2**64 == 0
+    ends, types, total = edge_index.numpy(), None if edge_type is None else edge_type.numpy(), 0
+    for start in range(0, ends.shape[1], CHUNK):
+        part = slice(start, start + CHUNK)
+        total += direction_hash(*ends[:, part], num_nodes, None if types is None else types[part])
+    return total % 2**64 == 0
 
 
-def direction_hash(sender: NDArray[Any], receiver: NDArray[Any], num_nodes: int) -> int:
+def direction_hash(
+    sender: NDArray[Any], receiver: NDArray[Any], num_nodes: int, edge_type: NDArray[Any] | None = None
+) -> int:
     """What these edges add to the difference of the two sums of :func:`is_symmetric`."""
     low, high = np.minimum(sender, receiver).astype(np.int64), np.maximum(sender, receiver)
-    word = pl.Series(low * num_nodes + high).hash().to_numpy()
+    word = pl.Series(low * num_nodes + high).hash()
+    if edge_type is not None:
+        word = pl.DataFrame({"pair": word, "type": edge_type}).hash_rows()
+    word = word.to_numpy()
     return int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
 
 
-def _both_ways(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _both_ways(edge_index: Tensor, *per_edge: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
     reverse = edge_index[0] != edge_index[1]
     listed, edges = edge_index.size(1), edge_index.size(1) + int(reverse.sum())
     both = edge_index.new_empty(2, edges)
     both[:, :listed] = edge_index
     both[0, listed:], both[1, listed:] = edge_index[1, reverse], edge_index[0, reverse]
-    if edge_attr is not None:
-        edge_attr = torch.cat([edge_attr, edge_attr[reverse]])
-    return both, edge_attr
+    edge_attr, edge_type = (None if part is None else torch.cat([part, part[reverse]]) for part in per_edge)
+    return both, edge_attr, edge_type

@@ -93,11 +93,18 @@ class Dataset:
     """The :class:`~cognn.data.tables.schema.Schema` of the user's files, to read new graphs; else None."""
     facts: dict[str, float] = field(default_factory=dict)
     """Published statistics to compare with, if any."""
+    relation_names: list[str] | None = None
+    """Names of the relations, in the order of the edge types; None if they are numbered from 0, or there is one."""
 
     @property
     def num_items(self) -> int:
         """Number of rows of ``y``: nodes or graphs."""
         return self.y.size(0)
+
+    @property
+    def num_relations(self) -> int:
+        """Number of relations of the edges; 1 without edge types."""
+        return self.graphs[0].num_relations if self.graphs else 1
 
     @property
     def edge_dim(self) -> int | None:

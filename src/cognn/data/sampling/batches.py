@@ -45,9 +45,12 @@ class GraphCollator:
         if self.loopless is not None:
             graph._loopless = self.loopless.collate(items, nodes, shift, self.edges)
         graph.batch, graph.num_graphs = batch, len(items)
-        attr = None
-        if self.edge_attr is not None:
-            attr = self.edge_attr[concat_ranges(self.edges.start[items], self.edges.count[items])]
+        attr, types = self.edge_attr, self.edges.graph.edge_type
+        if attr is not None or types is not None:
+            edges = concat_ranges(self.edges.start[items], self.edges.count[items])
+            attr, types = (None if part is None else part[edges] for part in (attr, types))
+        for part in {graph, graph.loopless}:
+            part.edge_type, part.num_relations = types, self.edges.graph.num_relations
         return Batch(self.x.index_select(0, nodes), graph, attr, items)
 
 

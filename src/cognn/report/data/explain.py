@@ -208,8 +208,9 @@ def _single_graph(graph: Graph, item: int) -> tuple[Tensor, Graph]:
 
 
 def _induced(graph: Graph, inside: Tensor) -> Graph:
-    place = inside.cumsum(0) - 1
-    return Graph(place[graph.edge_index[:, inside[graph.edge_index].all(0)]], int(inside.sum()))
+    place, edges = inside.cumsum(0) - 1, inside[graph.edge_index].all(0)
+    types = None if graph.edge_type is None else graph.edge_type[edges]
+    return Graph(place[graph.edge_index[:, edges]], int(inside.sum()), types, graph.num_relations)
 
 
 def _columns(graph: Graph, nodes: Tensor) -> Tensor:
