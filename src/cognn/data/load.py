@@ -15,8 +15,11 @@ from cognn.data.readers.files import file_format, is_path, load_files
 from cognn.data.readers.pyg_data import from_pyg
 from cognn.data.store.store import is_store, open_store
 from cognn.data.synthetic.cycles import cycles
+from cognn.data.synthetic.directed_root_neighbors import directed_root_neighbors
 from cognn.data.synthetic.long_range import long_range
+from cognn.data.synthetic.matching_neighbors import matching_neighbors
 from cognn.data.synthetic.minesweeper_board import minesweeper_board
+from cognn.data.synthetic.relational_root_neighbors import relational_root_neighbors
 from cognn.data.synthetic.root_neighbors import root_neighbors_dataset
 from cognn.errors import ConfigError, RunError
 
@@ -24,6 +27,9 @@ MEMORY = "(memory)"
 """``DataConfig.dataset`` of data that was given in memory."""
 GENERATED: dict[str, Callable[[int], Dataset]] = {
     "root-neighbors": lambda seed: root_neighbors_dataset(seed=seed),
+    "directed-root-neighbors": lambda seed: directed_root_neighbors(seed=seed),
+    "relational-root-neighbors": lambda seed: relational_root_neighbors(seed=seed),
+    "matching-neighbors": lambda seed: matching_neighbors(seed=seed),
     "cycles": lambda seed: cycles(),
     "minesweeper-board": lambda seed: minesweeper_board(seed=seed),
     "long-range": lambda seed: long_range(seed=seed),
