@@ -95,6 +95,8 @@ SPACES: dict[str, Space] = {
     | _PLAIN,
     "roman-empire": _ROMAN,
     "roman-empire-glove": _ROMAN,
+    "roman-empire-directed": _ROMAN,
+    "roman-empire-glove-directed": _ROMAN,
     "amazon-ratings": _heterophilic([3e-4, 3e-5], **_sizes(range(5, 11), [128, 256], range(1, 7), [4, 8, 16, 32])),
     "minesweeper": _MINES,
     "minesweeper-board": _MINES,
@@ -114,6 +116,7 @@ SPACES: dict[str, Space] = {
     "enzymes": _biological([1e-3], **_sizes([1, 2], [128, 256], [1], [8])),
     "cora": _homophilic(),  # the table has no column for it
     "citeseer": _homophilic(),
+    "citeseer-directed": _homophilic(),
     "pubmed": _homophilic(),
 }
 """The grids of the paper's appendix by dataset; those of cora, citeseer and pubmed are from its draft."""

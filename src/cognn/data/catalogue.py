@@ -29,7 +29,7 @@ class Entry:
     facts: Mapping[str, float] = field(default_factory=dict)
     """Published statistics, by the names of :meth:`cognn.data.check.statistics.Stats.facts`."""
     folder: tuple[str, str] | None = None
-    """Collection and folder of the raw files in cache and mirror; None if the dataset is generated."""
+    """Collection and folder (or only file) of the raw files in cache and mirror; None if the dataset is generated."""
     downloadable: bool = True
     """Whether the raw files can be downloaded, or none are needed."""
 
@@ -57,6 +57,10 @@ class Entry:
 
 def _one_graph(nodes: int, edges: int, features: int, classes: int, homophily: float) -> dict[str, float]:
     return {"nodes": nodes, "edges": edges, "features": features, "classes": classes, "edge homophily": homophily}
+
+
+def _directed(edges: int, self_loops: int = 0) -> dict[str, float]:
+    return {"directed edges": edges, "self loops": self_loops, "undirected": False}
 
 
 def _many_graphs(graphs: int, classes: int, nodes: float, edges: float) -> dict[str, float]:
@@ -167,6 +171,19 @@ _ALL = (
         _one_graph(22_662, 32_927, 50, 18, 0.05),
         downloadable=False,
     ),
+    _classes(
+        "roman-empire-directed",
+        ("heterophilous", "roman_empire"),
+        "roman-empire with edges from earlier to later words",
+        _one_graph(22_662, 32_927, 300, 18, 0.05) | _directed(32_927),
+    ),
+    _classes(
+        "roman-empire-glove-directed",
+        ("heterophilous", "roman_empire_glove"),
+        "roman-empire-glove with edges from earlier to later words",
+        _one_graph(22_662, 32_927, 50, 18, 0.05) | _directed(32_927),
+        downloadable=False,
+    ),
     _classes("cora", ("planetoid", "Cora"), "papers that cite each other", _one_graph(2_708, 5_278, 1_433, 7, 0.81)),
     _classes(
         "citeseer",
@@ -177,6 +194,13 @@ _ALL = (
     ),
     _classes(
         "pubmed", ("planetoid", "PubMed"), "papers that cite each other", _one_graph(19_717, 44_324, 500, 3, 0.80)
+    ),
+    _classes(
+        "citeseer-directed",
+        ("directed", "citeseer.npz"),
+        "papers, with one edge for every citation",
+        _one_graph(3_312, 4_536, 3_703, 6, 0.74) | _directed(4_715, self_loops=124),
+        downloadable=False,
     ),
     _tu("imdb-binary", "casts of films; which of 2 genres?", _many_graphs(1_000, 2, 19.77, 96.53)),
     _tu("imdb-multi", "casts of films; which of 3 genres?", _many_graphs(1_500, 3, 13.00, 65.94)),

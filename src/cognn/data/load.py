@@ -7,6 +7,7 @@ from typing import Any
 from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.catalogue import find_entry
 from cognn.data.dataset import Dataset
+from cognn.data.published.directed import load_citeseer_directed
 from cognn.data.published.heterophilous import load_heterophilous
 from cognn.data.published.peptides import load_peptides
 from cognn.data.published.planetoid import load_planetoid
@@ -37,6 +38,7 @@ GENERATED: dict[str, Callable[[int], Dataset]] = {
 PUBLISHED: dict[str, Callable[[str], Dataset]] = {
     "heterophilous": load_heterophilous,
     "planetoid": load_planetoid,
+    "directed": lambda name: load_citeseer_directed(),
     "tu": load_tu,
     "lrgb": lambda name: load_peptides(),
 }

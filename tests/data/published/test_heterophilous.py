@@ -33,6 +33,37 @@ def test_published_statistics(mirror: Path, name, nodes, edges, features, homoph
         assert set(dataset.y.tolist()) == {0.0, 1.0}
 
 
+def test_the_directed_edges_are_those_listed(mirror: Path) -> None:
+    """The archive lists every edge once, from the earlier to the later word; nothing else differs."""
+    directed = heterophilous.load_heterophilous("roman-empire-glove-directed")
+    both = heterophilous.load_heterophilous("roman-empire-glove")
+    raw = np.load(mirror / "heterophilous/roman_empire_glove/raw/roman_empire_glove.npz")["edges"]
+    listed = {(sender, receiver) for sender, receiver in raw.tolist()}
+    assert len(listed) == len(raw) == 32927
+    assert set(map(tuple, directed.graphs[0].edge_index.t().tolist())) == listed
+    assert listed >= {(word, word + 1) for word in range(22661)}
+    assert both.num_edges == 2 * directed.num_edges == 2 * 32927
+    for name in ("x", "y"):
+        assert torch.equal(getattr(directed, name), getattr(both, name))
+    assert all(torch.equal(a.test, b.test) for a, b in zip(directed.splits, both.splits, strict=True))
+    assert (directed.name, directed.task) == ("roman-empire-glove-directed", both.task)
+
+
+def test_nodes_in_another_order_are_refused(cache: Path) -> None:
+    raw = cache / "heterophilous" / heterophilous.GLOVE / "raw"
+    raw.mkdir(parents=True)
+    masks = {f"{part}_masks": np.eye(4, dtype=bool)[[i]] for i, part in enumerate(("train", "val", "test"))}
+    y, x = np.array([0, 1, 0, 1]), np.ones((4, 2), dtype=np.float32)
+    for edges in ([[0, 1], [1, 2], [2, 3], [0, 3]], [[0, 2], [2, 1], [1, 3]]):
+        np.savez(raw / f"{heterophilous.GLOVE}.npz", node_features=x, node_labels=y, edges=np.array(edges), **masks)
+        if len(edges) == 4:
+            graph = heterophilous.load_heterophilous("roman-empire-glove-directed").graphs[0]
+            assert sorted(graph.edge_index.t().tolist()) == sorted(edges)
+            continue
+        with pytest.raises(DataError, match="nodes are not in the order of the words"):
+            heterophilous.load_heterophilous("roman-empire-glove-directed")
+
+
 def test_the_second_time_is_the_same(mirror: Path, cache: Path) -> None:
     first = heterophilous.load_heterophilous("minesweeper")
     assert (cache / "heterophilous" / "minesweeper" / "processed" / "data.pt").exists()

@@ -19,6 +19,7 @@ from cognn.data.published.raw_files import public_name, raw_root, unavailable
 KIND = "heterophilous"
 BINARY = ("minesweeper", "tolokers", "questions")
 GLOVE = "roman_empire_glove"
+DIRECTED = "-directed"
 
 
 def load_heterophilous(name: str) -> Dataset:
@@ -28,14 +29,20 @@ def load_heterophilous(name: str) -> Dataset:
     ``roman-empire-glove`` is roman-empire with GloVe-50 word vectors instead of fastText-300.  It serves to compare
     models with each other, not with published scores.
 
+    ``-directed`` after the name of one of these two keeps one direction of every edge: from the earlier word to the
+    later one.  The archive lists every edge once, and in this direction.  It has lost which word depends on which, so
+    this is not the directed roman-empire of Dir-GNN (Rossi et al., LoG 2023), which is an archive of its own.
+
     Args:
-        name: ``"roman-empire"``, ``"amazon-ratings"``, ``"minesweeper"``, ``"tolokers"``, ``"questions"`` or
-            ``"roman-empire-glove"``.
+        name: ``"roman-empire"``, ``"amazon-ratings"``, ``"minesweeper"``, ``"tolokers"``, ``"questions"``,
+            ``"roman-empire-glove"``, ``"roman-empire-directed"`` or ``"roman-empire-glove-directed"``.
     """
-    folder = name.replace("-", "_")
+    folder = name.removesuffix(DIRECTED).replace("-", "_")
     root = raw_root(KIND, folder)
     with raw_file_errors(root, folder):
         data = _glove(root) if folder == GLOVE else _Published(str(root), folder)[0]
+        if name.endswith(DIRECTED):
+            data.edge_index = _word_order(data.edge_index, data.num_nodes)
     binary = name in BINARY
     task = (
         Task("node", "binary", 1, "roc_auc")
@@ -50,6 +57,14 @@ def load_heterophilous(name: str) -> Dataset:
         graphs=[Graph(data.edge_index, data.num_nodes)],
         splits=published_splits(name, data),
     )
+
+
+def _word_order(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """The edges from a lower to a higher node, if nodes are numbered as the words of a text: each has its successor."""
+    forward = edge_index[:, edge_index[0] < edge_index[1]]
+    if int((forward.diff(dim=0) == 1).sum()) != num_nodes - 1:
+        raise ValueError("its nodes are not in the order of the words")
+    return forward
 
 
 class _Published(AtomicDownload, HeterophilousGraphDataset):

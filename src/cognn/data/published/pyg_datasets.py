@@ -79,7 +79,8 @@ def raw_file_errors(root: Path, name: str) -> Iterator[None]:
             with cache_errors(root):
                 raise
         culprit = f"dataset {public_name(name)}: cannot read {root / name} ({one_line(error)})"
-        raise DataError(f"{culprit}; delete that folder to get it again") from error
+        what = "file" if (root / name).is_file() else "folder"
+        raise DataError(f"{culprit}; delete that {what} to get it again") from error
 
 
 def published_splits(name: str, data: Data) -> list[Split]:

@@ -47,16 +47,33 @@ def raw_root(kind: str, name: str) -> Path:
         name: Folder of the dataset in it, in PyG's spelling (``"Cora"``, ``"roman_empire"``).
     """
     root = cache_root() / kind
-    mirror = mirror_root()
     with cache_errors(root):
         (root / name).mkdir(parents=True, exist_ok=True)
-        if mirror is not None:
-            for source in _raw_files(mirror / kind / name):
-                target = root / source.relative_to(mirror / kind)
-                if not target.exists():
-                    with atomic_path(target) as temporary:
-                        shutil.copyfile(source, temporary)
+        _copy_missing(kind, name)
     return root
+
+
+def raw_file(kind: str, name: str) -> Path:
+    """The path in the cache of a dataset that is one file, ``<kind>/<name>``; copied there if only the mirror has it.
+
+    The file may not exist.
+    """
+    path = cache_root() / kind / name
+    with cache_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _copy_missing(kind, name)
+    return path
+
+
+def _copy_missing(kind: str, name: str) -> None:
+    mirror = mirror_root()
+    if mirror is None:
+        return
+    for source in _raw_files(mirror / kind / name):
+        target = cache_root() / source.relative_to(mirror)
+        if not target.exists():
+            with atomic_path(target) as temporary:
+                shutil.copyfile(source, temporary)
 
 
 def in_mirror(kind: str, name: str) -> bool:
@@ -86,12 +103,19 @@ def download_errors(kind: str, name: str) -> Iterator[None]:
         raise unavailable(kind, name, f"the download failed ({one_line(error)})") from error
 
 
-def unavailable(kind: str, name: str, reason: str) -> DataError:
-    """The error of a dataset that is not in the cache and cannot be downloaded for ``reason``."""
-    wanted = f"{kind}/{name}/"
-    hint = f"set {MIRROR} to a folder that has its raw files in {wanted}"
+def unavailable(kind: str, name: str, reason: str, file: str = "") -> DataError:
+    """The error of a dataset that is not in the cache and cannot be downloaded for ``reason``.
+
+    Args:
+        kind: Folder of the collection.
+        name: The dataset, or its folder.
+        reason: What is wrong with the download.
+        file: Name of its file in the folder of the collection, if that is all it has.
+    """
+    wanted = f"{kind}/{file or name + '/'}"
+    hint = f"set {MIRROR} to a folder that has {'' if file else 'its raw files in '}{wanted}"
     if (mirror := mirror_root()) is not None:
-        hint = f"the mirror {mirror} does not have all of {wanted} either: put its raw files there"
+        hint = f"the mirror {mirror} does not have all of {wanted} either: add what is missing"
     return DataError(f"dataset {public_name(name)}: not in the cache, and {reason}; {hint}")
 
 
@@ -121,7 +145,12 @@ def verify_sha256(path: Path, sha256: str | None) -> None:
 
 
 def _raw_files(folder: Path) -> Iterator[Path]:
-    """All files except hidden ones, which are incomplete, and PyG's processed files, which are pickles."""
+    """All files except hidden ones, which are incomplete, and PyG's processed files, which are pickles.
+
+    If ``folder`` is a file, that file.
+    """
+    if folder.is_file():
+        yield folder
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if path.is_file() and "processed" not in parts and not any(part.startswith(".") for part in parts):
