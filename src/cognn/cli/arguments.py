@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, Union, cast, get_args
 
 import tyro
 
+from cognn.config.edge_tables import join_tables
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError
 
@@ -31,7 +32,7 @@ class Command(NamedTuple):
 def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> Any:
     """Parse ``arguments`` into the dataclass ``kind``; an error of tyro becomes a one-line ConfigError."""
     # `--directed` and `--undirected` read better than `--directed True`.
-    words = list(arguments)
+    words = _joined_edges(arguments)
     for i, word in enumerate(words):
         if word == "--undirected":
             words[i : i + 1] = ["--directed", "False"]
@@ -48,6 +49,16 @@ def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> An
         if not stop.code:
             raise
         raise ConfigError(_one_line(errors.getvalue(), prog)) from None
+
+
+def _joined_edges(arguments: list[str]) -> list[str]:
+    """The arguments with every ``--edges NAME=FILE`` in one, because tyro keeps only the last."""
+    split = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--edges=") else [word])]
+    places = [i for i, word in enumerate(split[:-1]) if word == "--edges"]
+    if len(places) < 2:
+        return list(arguments)
+    joined = join_tables([split[i + 1] for i in places])
+    return [word for i, word in enumerate(split) if i not in places and i - 1 not in places] + ["--edges", joined]
 
 
 def _for_help(kind: Any, default: Any = None) -> Any:

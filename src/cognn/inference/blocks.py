@@ -96,11 +96,15 @@ class BlockCutter:
         edge_index[0] = torch.from_numpy(self.local_index[sender])
         edge_index[1] = torch.repeat_interleave(in_ptr.diff())
         attr = self.store.arrays.get("edge_attr")
+        adjacency = Adjacency.of_receivers(in_ptr, edge_index, len(nodes))
+        for part in {adjacency, adjacency.loopless}:
+            part.edge_type = self.store.edge_types(int(ptr[0]), int(ptr[-1]))
+            part.num_relations = self.store.num_relations
         return NodeBlock(
             first,
             last,
             torch.from_numpy(nodes),
-            Adjacency.of_receivers(in_ptr, edge_index, len(nodes)).to(self.device),
+            adjacency.to(self.device),
             None if attr is None else torch.from_numpy(np.array(attr[ptr[0] : ptr[-1]])).to(self.device),
             self.room // 4,
         )

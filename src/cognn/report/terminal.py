@@ -119,7 +119,8 @@ def _number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {share:.1%}" for key, share in list(value.items())[:8])
+        shown = [(key, f"{n:,}" if isinstance(n, int) else f"{n:.1%}") for key, n in list(value.items())[:8]]
+        return ", ".join(f"{key} {number}" for key, number in shown)
     if isinstance(value, list):
         return f"{len(value)} of " + " / ".join(map(str, value[0])) if value else "0"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,6 +1,7 @@
 """``cognn train`` in Python: from data to trained models in one call."""
 
 import tempfile
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cognn.config.edge_tables import edges_text
 from cognn.config.options import Config, TrainConfig
 from cognn.config.toml import load_config
 from cognn.core.seeding import seeded
@@ -98,7 +100,7 @@ class Fitted:
         samples: int = 0,
         actions: bool = False,
         *,
-        edges: str | Path = "",
+        edges: str | Path | Mapping[str, str | Path] = "",
         graphs: str | Path = "",
     ) -> Prediction:
         """Predict every item of the training data or of new data; the same call gives the same result.
@@ -109,7 +111,7 @@ class Fitted:
             split: The split whose model is used; by default the one with the best validation score.
             samples: Draws of the actions for the spread; 0 is none.
             actions: Whether to return the actions of the nodes.
-            edges: The edge table that goes with a node table.
+            edges: The edge table that goes with a node table, or a dictionary of a table for every relation.
             graphs: The table of graphs that goes with a node table.
         """
         with python_words():
@@ -140,11 +142,11 @@ class Fitted:
             raise DataError("data: no item has a target, so there is no score; give targets, or use predict")
         return metrics.score(dataset.task, out[some], items.y[some])
 
-    def _read(self, data: Any, edges: str | Path = "", graphs: str | Path = "") -> Dataset:
+    def _read(self, data: Any, edges: str | Path | Mapping[str, str | Path] = "", graphs: str | Path = "") -> Dataset:
         if data is None:
             return self.dataset
         needed = run_schema(self.folder) is None and not isinstance(data, str | Path | Dataset)
-        return as_new(self.folder, data, self.dataset if needed else None, str(edges), str(graphs))
+        return as_new(self.folder, data, self.dataset if needed else None, edges_text(edges), str(graphs))
 
     def seed(self, split: int | None = None) -> int:
         """The seed of a split (by default the best), with which it was trained and is predicted."""

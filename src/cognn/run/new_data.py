@@ -56,5 +56,7 @@ def as_new(folder: Path, data: Any, known: Dataset | None, edges: str = "", grap
     counts = None if known.edge_categories is None else list(known.edge_categories)
     schema = Schema("arrays", True, known.task, known.class_names, num_features=known.x.size(1))
     schema.edge_dim, schema.edge_categories = known.edge_dim, counts
+    if known.num_relations > 1:
+        schema.relations = known.relation_names or [str(code) for code in range(known.num_relations)]
     new = pyg_with_schema(schema, data)
     return replace(new, node_categories=known.node_categories, sign_columns=known.sign_columns)

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch_geometric.resolver import normalize_string
 
+from cognn.config.edge_tables import edges_text
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
 from cognn.config.toml import from_mapping
 from cognn.errors import CognnError, ConfigError
@@ -50,8 +51,8 @@ def _plain(name: str, value: Any) -> Any:
         return str(value)
     if name == "splits" and type(value) is int:
         return str(value)
-    if isinstance(value, Path):
-        return str(value)
+    if name == "edges" or isinstance(value, Path):
+        return edges_text(value)
     if isinstance(value, Iterable) and not isinstance(value, str):  # names of columns, numbers of splits
         return ",".join(map(str, value))
     return value

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -8,9 +9,10 @@ from torch_geometric.data import Batch, Data
 
 from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
+from cognn.data.check.files import check_files
 from cognn.data.dataset import Split
 from cognn.data.readers.files import load_files, load_with_schema
-from cognn.data.readers.pyg_data import from_pyg
+from cognn.data.readers.pyg_data import from_pyg, pyg_with_schema
 from cognn.errors import DataError
 from tests.data.own import arrays, refused, save
 
@@ -145,3 +147,69 @@ def test_edge_features_follow_their_edges_into_the_graphs(directed: bool) -> Non
         for pair in order[graph.edge_index + 3 * number].t().tolist():
             told.append(10.0 * min(pair) + max(pair))
     assert found.flatten().tolist() == told
+
+
+TYPES = np.arange(12) % 3
+
+
+def test_edge_types_of_an_npz(tmp_path: Path) -> None:
+    config = save(tmp_path, edge_type=TYPES)
+    data = load_files(config)
+    assert (data.num_relations, data.relation_names, data.edge_attr) == (3, None, None)
+    assert data.graphs[0].edge_type.tolist() == TYPES.tolist()
+    assert check_files(config).facts["relations"] == "3: 0 4, 1 4, 2 4"
+    config.directed = False
+    graph = load_files(config).graphs[0]
+    sender, receiver = graph.edge_index.numpy()
+    low, high = np.minimum(sender, receiver), np.maximum(sender, receiver)
+    assert (graph.edge_type.numpy() == np.where(high - low == 11, 11, low) % 3).all()
+    batch, edges = np.repeat([2, 0, 1], 4), np.array([[0, 1], [5, 6], [2, 3]]).T
+    many = load_files(save(tmp_path, batch=batch, edge_index=edges, edge_type=np.array([4, 0, 1]), y=np.arange(3)))
+    assert [graph.edge_type.tolist() for graph in many.graphs] == [[0], [], [4, 1]]
+    assert [graph.num_relations for graph in many.graphs] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("types", "words"),
+    [
+        (TYPES[:5], "'edge_type' has shape (5,), there are 12 edges"),
+        (TYPES[:, None], "'edge_type' has shape (12, 1), there are 12 edges"),
+        (TYPES - 1, "'edge_type' holds -1; relations are counted from 0"),
+        (TYPES + 10_000, "'edge_type' holds 10002; relations are counted from 0 to 9999"),
+        (TYPES / 2, "'edge_type' holds float64; expected integers"),
+    ],
+)
+def test_bad_edge_types_are_refused(tmp_path: Path, types: np.ndarray, words: str) -> None:
+    refused(save(tmp_path, edge_type=types), "g.npz: ", words)
+    with pytest.raises(DataError, match=re.escape(words)):
+        from_pyg(Data(**{name: torch.from_numpy(value) for name, value in arrays(edge_type=types).items()}))
+
+
+def test_edge_types_of_new_arrays_are_those_of_the_model(tmp_path: Path) -> None:
+    schema = load_files(save(tmp_path, edge_type=TYPES)).schema
+    path = str(tmp_path / "g.npz")
+    save(tmp_path, edge_type=TYPES // 2)
+    new = load_with_schema(schema, path)
+    assert (new.num_relations, new.graphs[0].edge_type.tolist()) == (3, (TYPES // 2).tolist())
+    for types, words in (
+        (None, "has no 'edge_type', but the model was trained with relations; add it"),
+        (TYPES + 1, "'edge_type' holds relation 3, the model knows 0 to 2"),
+    ):
+        save(tmp_path, edge_type=types)
+        with pytest.raises(DataError, match=words):
+            load_with_schema(schema, path)
+    schema = load_files(save(tmp_path)).schema
+    save(tmp_path, edge_type=TYPES)
+    with pytest.raises(DataError, match="has an 'edge_type', but the model was trained without relations; delete it"):
+        load_with_schema(schema, path)
+
+
+def test_edge_types_of_pyg_graphs() -> None:
+    tensors = {name: torch.from_numpy(value) for name, value in arrays(edge_type=TYPES).items()}
+    data = Data(**tensors)
+    both = from_pyg([data, data])
+    assert both.num_relations == 3
+    assert both.graphs[0].edge_type.tolist() == [*TYPES, *TYPES]
+    new = pyg_with_schema(both.schema, Data(**tensors | {"edge_type": tensors["edge_type"] // 2}))
+    assert (new.num_relations, new.graphs[0].edge_type.tolist()) == (3, (TYPES // 2).tolist())
+    assert from_pyg([data, data]).y.tolist() == [*tensors["y"], *tensors["y"]]

@@ -57,22 +57,23 @@ def test_sorting_on_disk_is_sorting_in_memory(tmp_path_factory, nodes, edges, di
     folder = tmp_path_factory.mktemp("sort")
     rng = torch.Generator().manual_seed(seed)
     ends = torch.randint(nodes, (2, edges), generator=rng)
-    attr = torch.arange(edges, dtype=torch.float32).unsqueeze(1)
+    attr, types = torch.arange(edges, dtype=torch.float32).unsqueeze(1), torch.arange(edges) % 2
     sorter = DiskSort(folder, nodes, memory=300)  # a few edges at a time
     for first in range(0, edges, chunk):
         part = slice(first, first + chunk)
-        sorter.add(ends[0, part].numpy(), ends[1, part].numpy(), attr[part].numpy())
+        sorter.add(ends[0, part].numpy(), ends[1, part].numpy(), attr[part].numpy(), types[part].int().numpy())
     sorter.finish(directed)
 
     from cognn.data.assemble import assemble
 
-    graphs, attr, _ = assemble(ends, nodes, directed, attr)
-    names = ("in_ptr", "in_sender") + (("edge_attr",) if edges else ())
+    graphs, attr, _ = assemble(ends, nodes, directed, attr, edge_type=types)
+    names = ("in_ptr", "in_sender") + (("edge_attr", "edge_type") if edges else ())
     found = {name: np.load(folder / f"{name}.npy") for name in names}
     assert found["in_ptr"].tolist() == graphs[0].in_ptr.tolist()
     assert found["in_sender"].tolist() == graphs[0].in_sender.tolist()
     if edges:
         assert found["edge_attr"].tolist() == attr[graphs[0].in_edge.long()].tolist()
+        assert found["edge_type"].tolist() == graphs[0].edge_type[graphs[0].in_edge.long()].tolist()
     assert sorted(path.stem for path in folder.iterdir()) == sorted(names)
 
 

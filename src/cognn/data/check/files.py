@@ -19,6 +19,7 @@ from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_
 from cognn.data.splitting import column_splits, mask_splits, random_splits
 from cognn.data.store.store import Store, is_store, open_store, split_of
 from cognn.data.tables.features import fit_columns, node_features
+from cognn.data.tables.relations import edge_types, fit_relations, relation_counts
 from cognn.data.tables.roles import Roles, Tables, find_roles
 from cognn.data.tables.table import Table
 from cognn.errors import DataError
@@ -54,6 +55,9 @@ def _check_store(report: CheckReport, config: DataConfig) -> None:
     degree = np.diff(store.arrays["in_ptr"])
     report.facts["nodes"], report.facts["features"] = f"{store.num_nodes:,}", str(store.arrays["x"].shape[1])
     report.facts["edges"] = f"{store.num_edges:,} directed"
+    types = store.edge_types(0, store.num_edges)
+    if types is not None:
+        report.facts["relations"] = relation_counts(types, store.relation_names or store.num_relations)
     report.facts["edges into a node"] = f"{degree.mean():.1f} on average, {degree.max():,} at most"
     if store.task is None or "y" not in store.arrays:
         report.facts["targets"] = "none"
@@ -90,7 +94,9 @@ def _check_tables(report: CheckReport, config: DataConfig) -> None:
     edges = None
     if resolved is not None:
         edges = _check_ids(report, tables, roles, resolved)
-        edge_findings(report, edges, tables.nodes.num_rows, directed)
+        types = _check_relations(report, tables, roles)
+        types = None if types is None else types[(resolved.edge_index >= 0).all(0)]
+        edge_findings(report, edges, tables.nodes.num_rows, directed, types)
     if tables.graphs is not None:
         taken = {roles.graph, *roles.targets, *roles.splits, *roles.ignored}
         unused = [name for name in tables.graphs.columns if name not in taken]
@@ -115,6 +121,15 @@ def _check_ids(report: CheckReport, tables: Tables, roles: Roles, resolved: Reso
         spread = f"{int(sizes.min()):,} to {int(sizes.max()):,} nodes, {float(sizes.double().mean()):.1f} on average"
         report.facts["graphs"] = f"{resolved.num_graphs:,} of {spread}"
     return resolved.edge_index[:, (resolved.edge_index >= 0).all(0)] if unknown else resolved.edge_index
+
+
+def _check_relations(report: CheckReport, tables: Tables, roles: Roles) -> Tensor | None:
+    """The relation of every edge; None without relations, or if one is missing, which is a problem."""
+    names = _try(report, partial(fit_relations, tables.edges, roles.edge_type)) if roles.edge_type else None
+    types = None if names is None else _try(report, partial(edge_types, tables.edges, roles.edge_type, names))
+    if names is not None and types is not None:
+        report.facts["relations"] = relation_counts(types, names)
+    return types
 
 
 def _check_features(report: CheckReport, tables: Tables, roles: Roles, config: DataConfig) -> Tensor | None:
@@ -161,7 +176,9 @@ def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> No
     report.facts["features"] = f"{checked.x.size(1):,}"
     if checked.batch is not None:
         report.facts["graphs"] = f"{checked.num_items:,}"
-    edge_findings(report, checked.edge_index, checked.x.size(0), config.directed)
+    if checked.edge_type is not None:
+        report.facts["relations"] = relation_counts(checked.edge_type, checked.num_relations)
+    edge_findings(report, checked.edge_index, checked.x.size(0), config.directed, checked.edge_type)
     targets = _try(report, partial(array_targets, checked, config.task, config.metric))
     if targets is None:
         return

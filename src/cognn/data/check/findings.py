@@ -58,21 +58,27 @@ class CheckReport:
         return "ready for training" + (f", {len(self.warnings)} to look at" if self.warnings else "")
 
 
-def edge_findings(report: CheckReport, edge_index: Tensor, num_nodes: int, directed: bool | None) -> None:
-    """Degrees, self-loops, duplicates and isolated nodes, of the edges as listed."""
+def edge_findings(
+    report: CheckReport, edge_index: Tensor, num_nodes: int, directed: bool | None, edge_type: Tensor | None = None
+) -> None:
+    """Degrees, self-loops, duplicates and isolated nodes, of the edges as listed; other relations are other edges."""
     sender, receiver = edge_index.numpy()
+    kind = np.zeros(1, np.int64) if edge_type is None else edge_type.numpy()
+    count, kind = 1 + int(kind.max(initial=0)), np.broadcast_to(kind, sender.shape)
     loops = int((sender == receiver).sum())
-    as_listed = _distinct(sender * num_nodes + receiver)
+    as_listed = _distinct((sender * num_nodes + receiver) * count + kind)
     one_way = sender != receiver
     low, high = np.minimum(sender, receiver)[one_way], np.maximum(sender, receiver)[one_way]
-    pairs = _distinct(low * num_nodes + high)
+    pairs = _distinct((low * num_nodes + high) * count + kind[one_way])
     repeated = len(sender) - as_listed
-    loop_kinds = _distinct(sender[~one_way])
+    loop_kinds = _distinct((sender * count + kind)[~one_way])
     mutual = as_listed - loop_kinds - pairs
     degree = np.bincount(sender, minlength=num_nodes) + np.bincount(receiver, minlength=num_nodes)
     both = pairs > 0 and mutual == pairs
     report.facts |= {
-        "edges": f"{len(sender):,} listed, {pairs:,} pairs of different nodes" + (", each both ways" if both else ""),
+        "edges": f"{len(sender):,} listed, {pairs:,} pairs of different nodes"
+        + (" and their relation" if count > 1 else "")
+        + (", each both ways" if both else ""),
         "self-loops": f"{loops:,}",
         "duplicates": f"{repeated:,} repeat an earlier edge",
         "degree": _describe(degree // 2 if both else degree),

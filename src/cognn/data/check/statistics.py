@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
+from cognn.data.assemble import is_symmetric
 from cognn.data.dataset import Dataset, Split
 
 HALF_DIGIT = 0.0051  # fractions are published with two digits; slightly more, for those that end in 5
@@ -42,9 +43,12 @@ class Stats:
     """Nodes without an edge to another node."""
     self_loops: int
     duplicates: int
-    """Edges that repeat an earlier one."""
+    """Edges that repeat an earlier one of the same relation."""
     undirected: bool
-    """Whether every edge is listed in both directions."""
+    """Whether every edge is listed in both directions, with the same relation."""
+    relations: int
+    relation_edges: dict[str, int]
+    """Number of edges of every relation; empty if there is one."""
 
     def facts(self) -> dict[str, Any]:
         """All statistics, by the names of the published ones."""
@@ -107,9 +111,25 @@ def measure(dataset: Dataset) -> Stats:
         max_degree=int(degree.max()) if degree.numel() else 0,
         isolated=int((~joined).sum()),
         self_loops=int(loop.sum()),
-        duplicates=int((~fresh).sum()),
-        undirected=2 * len(pairs) == int(once.sum()),
+        duplicates=int((~fresh).sum()) if graph.edge_type is None else graph.num_edges - _distinct_edges(graph),
+        undirected=2 * len(pairs) == int(once.sum())
+        and (graph.edge_type is None or is_symmetric(graph.edge_index, graph.num_nodes, graph.edge_type)),
+        relations=dataset.num_relations,
+        relation_edges=_relation_edges(dataset, graph),
     )
+
+
+def _distinct_edges(graph: Graph) -> int:
+    assert graph.edge_type is not None
+    ends = graph.edge_index[0] * graph.num_nodes + graph.edge_index[1]
+    return len(torch.unique(ends * graph.num_relations + graph.edge_type))
+
+
+def _relation_edges(dataset: Dataset, graph: Graph) -> dict[str, int]:
+    if graph.edge_type is None:
+        return {}
+    names = dataset.relation_names or [str(code) for code in range(graph.num_relations)]
+    return dict(zip(names, graph.edge_type.bincount(minlength=graph.num_relations).tolist(), strict=True))
 
 
 def _classes(dataset: Dataset) -> int | None:

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cognn.data.tables.relations import MAX_RELATIONS
 from cognn.errors import DataError
 
 PARTS = ("train", "val", "test")
@@ -28,6 +29,9 @@ class Arrays:
     masks: dict[str, NDArray[Any]] = field(default_factory=dict)
     num_nodes: int | None = None
     """Number of nodes of a graph without features."""
+    edge_type: NDArray[Any] | None = None
+    relation_names: list[str] | None = None
+    """Names of the relations, if they are not numbered."""
 
 
 @dataclass
@@ -40,9 +44,11 @@ class Checked:
     y: NDArray[Any] | None
     edge_attr: Tensor | None
     edge_categories: tuple[int, ...] | None
+    edge_type: Tensor | None
     batch: Tensor | None
     masks: dict[str, Tensor]
     num_items: int
+    num_relations: int = 1
 
 
 def check_arrays(arrays: Arrays) -> Checked:
@@ -59,7 +65,8 @@ def check_arrays(arrays: Arrays) -> Checked:
     num_items = x.size(0) if batch is None else int(batch.max()) + 1
     edge_index = _edges(name, arrays.edge_index, x.size(0), batch)
     edge_attr, categories = _edge_features(name, arrays.edge_attr, edge_index.size(1))
-    y = arrays.y
+    edge_type, relations = _relations(arrays, edge_index.size(1))
+    masks, y = _masks(name, arrays.masks, num_items), arrays.y
     if y is not None:
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         if y.ndim not in (1, 2) or y.shape[0] != num_items or (y.ndim == 2 and not y.shape[1]):
@@ -68,9 +75,7 @@ def check_arrays(arrays: Arrays) -> Checked:
             )
         if y.dtype.kind not in "biufU":
             raise DataError(f"{name}: 'y' holds {y.dtype}; expected numbers or text")
-    return Checked(
-        name, x, edge_index, y, edge_attr, categories, batch, _masks(name, arrays.masks, num_items), num_items
-    )
+    return Checked(name, x, edge_index, y, edge_attr, categories, edge_type, batch, masks, num_items, relations)
 
 
 def _features(arrays: Arrays) -> Tensor:
@@ -132,6 +137,17 @@ def _edge_features(
         return _finite(name, "edge_attr", values), None
     out = _integers(name, "edge_attr", values, MAX_CATEGORIES, "categories (amounts are floats)")
     return out, tuple(int(top) + 1 for top in out.amax(0)) if num_edges else (1,) * out.size(1)
+
+
+def _relations(arrays: Arrays, num_edges: int) -> tuple[Tensor | None, int]:
+    """The relation of every edge, and the number of relations."""
+    values, names = arrays.edge_type, arrays.relation_names
+    if values is None:
+        return None, 1
+    if values.shape != (num_edges,):
+        raise DataError(f"{arrays.name}: 'edge_type' has shape {values.shape}, there are {num_edges} edges")
+    out = _integers(arrays.name, "edge_type", values, MAX_RELATIONS if names is None else len(names), "relations")
+    return out, len(names) if names is not None else int(out.max()) + 1 if num_edges else 1
 
 
 def _masks(name: str, masks: dict[str, NDArray[Any]], num_items: int) -> dict[str, Tensor]:

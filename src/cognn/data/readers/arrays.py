@@ -22,7 +22,7 @@ from cognn.data.tables.values import codes, words
 from cognn.errors import DataError
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
-KEYS |= {"edge_attr": "edge_attr", "batch": "batch", "graph_ids": "batch"}
+KEYS |= {"edge_attr": "edge_attr", "edge_type": "edge_type", "batch": "batch", "graph_ids": "batch"}
 KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_masks")}
 
 
@@ -92,6 +92,8 @@ def from_arrays(
     schema = Schema("arrays", directed, targets.task, targets.class_names, num_features=checked.x.size(1))
     if checked.edge_attr is not None:
         schema.edge_categories, schema.edge_dim = counts, None if counts else checked.edge_attr.size(1)
+    if checked.edge_type is not None:
+        schema.relations = arrays.relation_names or [str(code) for code in range(checked.num_relations)]
     return _dataset(checked, schema, targets, splits)
 
 
@@ -116,6 +118,7 @@ def read_npz_arrays(path: str) -> Arrays:
     ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
     ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
     ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
+    ``edge_type``         optional integers ``(E,)``, the relation of every edge, from 0
     ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
     ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
     ====================  ==============================================================================================
@@ -130,7 +133,8 @@ def read_npz_arrays(path: str) -> Arrays:
     masks = {part: found[f"{part}_mask"] for part in PARTS if f"{part}_mask" in found}
     masks |= {part: found[f"{part}_masks"].T for part in PARTS if f"{part}_masks" in found}
     ends = found["edge_index"] if edges is None else edges.T
-    return Arrays(path, found.get("x"), ends, found.get("y"), found.get("edge_attr"), found.get("batch"), masks)
+    optional = (found.get(name) for name in ("y", "edge_attr", "batch"))
+    return Arrays(path, found.get("x"), ends, *optional, masks, edge_type=found.get("edge_type"))
 
 
 def _cells(column: NDArray[Any], task: str) -> pl.Series:
@@ -157,12 +161,28 @@ def _same_shape(path: str, checked: Checked, schema: Schema) -> None:
     for new, old in zip(checked.edge_categories or (), schema.edge_categories or (), strict=True):
         if new > old:
             raise DataError(f"{path}: 'edge_attr' holds category {new - 1}, the model knows 0 to {old - 1}")
+    if (checked.edge_type is None) != (schema.relations is None):
+        here, known, remedy = ("no", "with", "add it") if checked.edge_type is None else ("an", "without", "delete it")
+        raise DataError(f"{path}: has {here} 'edge_type', but the model was trained {known} relations; {remedy}")
+    if checked.num_relations > len(schema.relations or [""]):
+        last = len(schema.relations or [""]) - 1
+        raise DataError(f"{path}: 'edge_type' holds relation {checked.num_relations - 1}, the model knows 0 to {last}")
 
 
 def _dataset(checked: Checked, schema: Schema, targets: Targets, splits: list[Split]) -> Dataset:
     x, batch = checked.x, checked.batch
     count = 1 if batch is None else checked.num_items
-    graphs, attr, order = assemble(checked.edge_index, x.size(0), schema.directed, checked.edge_attr, batch, count)
+    names = schema.relations
+    graphs, attr, order = assemble(
+        checked.edge_index,
+        x.size(0),
+        schema.directed,
+        checked.edge_attr,
+        batch,
+        count,
+        checked.edge_type,
+        None if names is None else len(names),
+    )
     return Dataset(
         name=Path(checked.name).stem,
         task=targets.task,
@@ -174,4 +194,5 @@ def _dataset(checked: Checked, schema: Schema, targets: Targets, splits: list[Sp
         edge_categories=None if schema.edge_categories is None else tuple(schema.edge_categories),
         class_names=targets.class_names,
         schema=schema,
+        relation_names=names if names and names != [str(code) for code in range(len(names))] else None,
     )

@@ -15,6 +15,7 @@ from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
 from cognn.data.splitting import column_splits, random_splits
 from cognn.data.tables.features import edge_categories, edge_features, fit_columns, node_features, require_columns
+from cognn.data.tables.relations import edge_types, fit_relations, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, PARQUET, open_table
@@ -47,6 +48,7 @@ class _Parts(NamedTuple):
 
     x: Tensor
     edge_attr: Tensor | None
+    edge_type: Tensor | None
     edge_index: Tensor
     node_graph: Tensor | None
     num_graphs: int
@@ -115,7 +117,7 @@ def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "
     Args:
         schema: ``dataset.schema`` of the training files.
         path: A folder, an .npz, a .graphml, or a node table.
-        edges: The edge table of a node table.
+        edges: The edge table of a node table, or several as ``NAME=FILE,NAME=FILE``.
         graphs: For graph tasks, a table that lists the graphs in the order wanted; by default that of the node table.
     """
     found = file_format(path)
@@ -158,7 +160,8 @@ def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
     node_table = open_table(nodes)
     if not edges:
         raise DataError(f"{path}: a node table needs its edge table; give it with --edges")
-    tables = Tables(node_table.collect(), open_table(edges), open_table(graphs).collect() if graphs else None)
+    edge_table = open_edges(edges, lambda file, _: open_table(file))
+    tables = Tables(node_table.collect(), edge_table, open_table(graphs).collect() if graphs else None)
     if not tables.nodes.num_rows:
         raise DataError(f"{tables.nodes.name}: has no rows; a graph needs at least one node")
     return tables
@@ -217,20 +220,30 @@ def fit_schema(tables: Tables, roles: Roles, config: DataConfig, directed: bool,
         num_features=sum(column.width for column in nodes) or 1,
         edge_dim=sum(column.width for column in edges) if edges and categories is None else None,
         edge_categories=categories,
+        edge_type=roles.edge_type,
+        relations=fit_relations(tables.edges, roles.edge_type) if roles.edge_type else None,
     )
 
 
 def _parts(tables: Tables, schema: Schema, resolved: ResolvedIds, targets: Targets, splits: list[Split]) -> _Parts:
     x = node_features(tables.nodes, schema.nodes)
     attr = edge_features(tables.edges, schema.edges)
+    types = None if schema.relations is None else edge_types(tables.edges, schema.edge_type, schema.relations)
     ends, node_graph, num_graphs = resolved.edge_index, resolved.node_graph, resolved.num_graphs
-    return _Parts(x, attr, ends, node_graph, num_graphs, resolved.item_ids, schema, targets, splits)
+    return _Parts(x, attr, types, ends, node_graph, num_graphs, resolved.item_ids, schema, targets, splits)
 
 
 def _dataset(path: str, parts: _Parts) -> Dataset:
     x, schema = parts.x, parts.schema
     graphs, attr, order = assemble(
-        parts.edge_index, x.size(0), schema.directed, parts.edge_attr, parts.node_graph, parts.num_graphs
+        parts.edge_index,
+        x.size(0),
+        schema.directed,
+        parts.edge_attr,
+        parts.node_graph,
+        parts.num_graphs,
+        parts.edge_type,
+        None if schema.relations is None else len(schema.relations),
     )
     return Dataset(
         name=Path(path).stem,
@@ -244,4 +257,5 @@ def _dataset(path: str, parts: _Parts) -> Dataset:
         class_names=schema.class_names,
         item_ids=parts.item_ids,
         schema=schema,
+        relation_names=schema.relations,
     )

@@ -32,8 +32,9 @@ def from_pyg(
     it is a graph task.  Integer targets are class codes unless ``task`` is regression; nan and class -1 are unlabelled.
     The masks ``train_mask``, ``val_mask``, ``test_mask`` of shape ``(N,)`` or ``(N, splits)`` are used if present.
 
-    Edges are used as given; ``edge_weight`` is refused because it would be ignored.  Integers in ``edge_attr`` are
-    categories.  Integers in ``x`` other than 0 and 1 are refused, as they may be categories or amounts.
+    Edges are used as given, with their relation ``edge_type`` if there is one; ``edge_weight`` is refused because it
+    would be ignored.  Integers in ``edge_attr`` are categories.  Integers in ``x`` other than 0 and 1 are refused, as
+    they may be categories or amounts.
 
     Args:
         data: The graph or graphs.
@@ -119,6 +120,7 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
         batch=None if per_node else np.repeat(np.arange(len(graphs)), counts),
         masks={part: mask for part, mask in masks.items() if mask is not None},
         num_nodes=sum(counts),
+        edge_type=_cat(graphs, names, "edge_type"),
     )
 
 

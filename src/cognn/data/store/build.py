@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cognn.config.edge_tables import named_tables
 from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.dataset import Dataset, Split, known_items
 from cognn.data.readers.files import edges_directed, fit_schema, is_folder, table_in
@@ -23,6 +24,7 @@ from cognn.data.store.disk_sort import DiskSort
 from cognn.data.store.store import SPLIT_CODES, Store, open_store, write_header
 from cognn.data.tables.features import edge_features, node_features, require_columns
 from cognn.data.tables.ids import Ids
+from cognn.data.tables.relations import edge_types, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, PARQUET, Table, open_streamed
@@ -56,10 +58,12 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
         _save(folder, "in_sender", graph.in_sender.numpy())
         if dataset.edge_attr is not None:
             _save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
+        if graph.edge_type is not None:
+            _save(folder, "edge_type", graph.edge_type[graph.in_edge.long()].int().numpy())
         _save_targets(folder, dataset.y, dataset.splits)
         if dataset.item_ids is not None:
             _save_ids(folder, pl.Series(dataset.item_ids, dtype=pl.String))
-        names = ("class_names", "edge_categories", "node_categories", "sign_columns")
+        names = ("class_names", "edge_categories", "node_categories", "sign_columns", "relation_names", "num_relations")
         facts = {name: getattr(dataset, name) for name in names}
         write_header(folder, dataset.name, dataset.task, facts, dataset.schema)
     return open_store(out)
@@ -84,7 +88,8 @@ def from_files(
         like: Schema of a trained model, to read the files for it; by default the columns are fitted.
         progress: Called as the build advances.
     """
-    refuse_unused(config, set(vars(config)) - {"graphs", "graph_column", "splits", "encoding"}, "a store of one graph")
+    unused = {"graphs", "graph_column", "splits", "encoding", "noise_edges"}
+    refuse_unused(config, set(vars(config)) - unused, "a store of one graph")
     if like is not None:
         refuse_unused(config, {"dataset", "edges"}, WITH_SCHEMA)
     progress = progress or (lambda step, done, total: None)
@@ -126,7 +131,7 @@ def _tables(
     progress("read", 0, 2)
     table = open_streamed(nodes, folder / "scratch" / "nodes.parquet")
     progress("read", 1, 2)
-    tables = Tables(table, open_streamed(edges, folder / "scratch" / "edges.parquet"))
+    tables = Tables(table, _streamed_edges(edges, folder))
     progress("read", 2, 2)
     if not table.num_rows:
         raise DataError(f"{table.name}: has no rows; a graph needs at least one node")
@@ -144,7 +149,12 @@ def _tables(
     if not ids.numbered:
         _save_ids(folder, ids.keys)
     _edges(folder, tables, roles, ids, schema, memory, schema.directed, progress)
-    return {"class_names": schema.class_names, "edge_categories": schema.edge_categories}, schema
+    facts = {"class_names": schema.class_names, "edge_categories": schema.edge_categories}
+    return facts | {"relation_names": schema.relations, "num_relations": len(schema.relations or [""])}, schema
+
+
+def _streamed_edges(edges: str, folder: Path) -> Table:
+    return open_edges(edges, lambda file, number: open_streamed(file, folder / "scratch" / f"edges-{number}.parquet"))
 
 
 def _fit(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Schema:
@@ -174,6 +184,8 @@ def _arrays(
     )
     if not config.edges:
         raise DataError(f"{config.dataset}: features need their edges; give them after it")
+    if named_tables(config.edges) is not None:
+        raise DataError(f"{config.dataset}: several edge tables need a node table; an .npy of features takes one")
     x = _matrix(config.dataset)
     if config.directed is None and like is None:
         raise DataError(f"{config.edges}: are the edges directed? Give --directed or --undirected")
@@ -244,8 +256,11 @@ def _edges(
     for chunk in tables.edges.chunks(_rows(memory, 200 + 64 * width)):
         ends = np.stack([ids.find(chunk, column) for column in (roles.edge_source, roles.edge_target)])
         refuse_unknown(Tables(tables.nodes, chunk), roles, ResolvedIds(chunk, None, torch.from_numpy(ends), None, 1))
-        attr = None if schema is None else edge_features(chunk, schema.edges)
-        sorter.add(ends[0], ends[1], None if attr is None else attr.numpy())
+        attr = types = None
+        if schema is not None:
+            attr = edge_features(chunk, schema.edges)
+            types = None if schema.relations is None else edge_types(chunk, schema.edge_type, schema.relations).int()
+        sorter.add(*ends, *(None if part is None else part.numpy() for part in (attr, types)))
         done += chunk.num_rows
         progress("edges", done, tables.edges.num_rows)
     sorter.finish(directed, partial(progress, "sort edges"))

@@ -5,6 +5,7 @@ Then every chunk is distributed to buckets of consecutive receivers, each a regi
 fits in memory, where it is sorted by receiver, then sender, then edge number.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 class DiskSort:
-    """Takes the edges of a graph chunk by chunk and writes ``in_ptr``, ``in_sender`` and ``edge_attr``.
+    """Takes the edges of a graph chunk by chunk and writes ``in_ptr``, ``in_sender``, ``edge_attr`` and ``edge_type``.
 
     Args:
         folder: Output folder; the temporary files in it are deleted in the end.
@@ -37,19 +38,26 @@ class DiskSort:
         )  # without self-loops
         self.loops = np.zeros(num_nodes, np.int32)
         self.directions, self.chunks = 0, [0]
-        self.attr: tuple[np.dtype[Any], int] | None = None
+        self.extra: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}  # type and shape of what else edges have
 
-    def add(self, sender: NDArray[Any], receiver: NDArray[Any], attr: NDArray[Any] | None = None) -> None:
-        """Add a chunk of edges, by the positions of their ends, with their features."""
+    def add(
+        self,
+        sender: NDArray[Any],
+        receiver: NDArray[Any],
+        edge_attr: NDArray[Any] | None = None,
+        edge_type: NDArray[Any] | None = None,
+    ) -> None:
+        """Add a chunk of edges, by the positions of their ends, with their features and relations."""
         apart = sender != receiver
         self.in_degree += np.bincount(receiver[apart], minlength=self.num_nodes)
         self.out_degree += np.bincount(sender[apart], minlength=self.num_nodes)
         np.add.at(self.loops, sender[~apart], 1)
-        self.directions += direction_hash(sender, receiver, self.num_nodes)
+        self.directions += direction_hash(sender, receiver, self.num_nodes, edge_type)
         parts = {"sender": sender.astype(self.index), "receiver": receiver.astype(self.index)}
-        if attr is not None:
-            self.attr = (attr.dtype, attr.shape[1])
-            parts["attr"] = attr
+        for name, values in (("edge_attr", edge_attr), ("edge_type", edge_type)):
+            if values is not None:
+                self.extra[name] = (values.dtype, values.shape[1:])
+                parts[name] = values
         for name, part in parts.items():
             with open(self.folder / f"{name}.raw", "ab") as file:
                 file.write(np.ascontiguousarray(part).data)
@@ -66,9 +74,8 @@ class DiskSort:
         sender = allocate(self.folder / "in_sender.npy", self.index, (total,))
         receiver = allocate(self.folder / "receiver.npy", self.index, (total,))
         placed = [sender, receiver]
-        if self.attr is not None:
-            dtype, width = self.attr
-            placed.append(allocate(self.folder / "edge_attr.npy", dtype, (total, width)))
+        for name, (dtype, shape) in self.extra.items():
+            placed.append(allocate(self.folder / f"{name}.npy", dtype, (total, *shape)))
         bounds = self._buckets(ptr)
         done = self._distribute(placed, bounds, ptr, both, progress)
         for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -77,12 +84,12 @@ class DiskSort:
             if progress is not None:
                 progress(done, 2 * total)
         del placed, receiver
-        for name in ("sender.raw", "receiver.raw", "attr.raw", "receiver.npy"):
+        for name in ("sender.raw", "receiver.raw", "receiver.npy", *(f"{name}.raw" for name in self.extra)):
             (self.folder / name).unlink(missing_ok=True)
 
     def _buckets(self, ptr: NDArray[np.int64]) -> NDArray[np.int64]:
         """Bounds of node ranges whose edges fit in memory together; a single node may exceed it."""
-        width = 0 if self.attr is None else self.attr[0].itemsize * self.attr[1]
+        width = sum(dtype.itemsize * math.prod(shape) for dtype, shape in self.extra.values())
         most = max(self.memory // (48 + 3 * width), 1)
         bounds = [0]
         while bounds[-1] < self.num_nodes:
@@ -122,9 +129,7 @@ class DiskSort:
         """The chunks in order; if ``both``, then again reversed and without self-loops."""
         for reverse in (False, True) if both else (False,):
             for low, high in zip(self.chunks[:-1], self.chunks[1:], strict=True):
-                parts = [self._read(name, low, high) for name in ("sender", "receiver")]
-                if self.attr is not None:
-                    parts.append(self._read("attr", low, high))
+                parts = [self._read(name, low, high) for name in ("sender", "receiver", *self.extra)]
                 if reverse:
                     apart = parts[0] != parts[1]
                     sender, receiver, *rest = (part[apart] for part in parts)
@@ -132,10 +137,11 @@ class DiskSort:
                 yield parts
 
     def _read(self, name: str, low: int, high: int) -> NDArray[Any]:
-        dtype, width = self.attr if name == "attr" and self.attr is not None else (self.index, 1)
+        dtype, shape = self.extra.get(name, (self.index, ()))
+        width = math.prod(shape)
         start, count = low * width * dtype.itemsize, (high - low) * width
         values: NDArray[Any] = np.fromfile(self.folder / f"{name}.raw", dtype, count, offset=start)
-        return values.reshape(-1, width) if name == "attr" else values
+        return values.reshape(-1, *shape)
 
     def _sort(self, placed: list[NDArray[Any]], low: int, region: slice) -> None:
         sender, receiver, *rest = (array[region] for array in placed)

@@ -8,6 +8,7 @@ file                    content
 ``in_ptr.npy``          ``(N + 1,)`` int64: the edges into node ``v`` are ``in_ptr[v]`` to ``in_ptr[v + 1]``
 ``in_sender.npy``       ``(E,)`` their senders, ascending; int32 if that suffices
 ``edge_attr.npy``       optional ``(E, k)`` in the same order: float32 amounts or int64 categories
+``edge_type.npy``       optional ``(E,)`` int32 in the same order: the relation of every edge
 ``y.npy``               optional targets, as in a :class:`~cognn.data.dataset.Dataset`
 ``split.npy``           optional ``(splits, N)`` int8: 0 none, 1 train, 2 val, 3 test, 4 train and val, 5 train and
                         test, 6 val and test, 7 all
@@ -42,7 +43,7 @@ SPLIT_CODES = np.array([0, 1, 2, 4, 3, 5, 6, 7], np.int8)
 """From bits (1 train, 2 val, 4 test) to the codes of ``split.npy``, and back."""
 FORMAT, VERSION, HEADER = "cognn-store", 1, "store.json"
 REQUIRED = ("x", "in_ptr", "in_sender")
-KNOWN = (*REQUIRED, "edge_attr", "y", "split", "id_ptr", "id_text")
+KNOWN = (*REQUIRED, "edge_attr", "edge_type", "y", "split", "id_ptr", "id_text")
 AGAIN = "copy it again, or build it again with cognn data build"
 CHUNK = 1 << 24
 
@@ -62,6 +63,8 @@ class Store:
     edge_categories: tuple[int, ...] | None = None
     node_categories: tuple[int, ...] | None = None
     sign_columns: tuple[int, int] | None = None
+    relation_names: list[str] | None = None
+    num_relations: int = 1
     schema: Schema | None = field(default=None, repr=False)
     checksums: dict[str, int] = field(default_factory=dict, repr=False)
 
@@ -74,6 +77,15 @@ class Store:
     def num_edges(self) -> int:
         """Number of directed edges."""
         return int(self.arrays["in_sender"].shape[0])
+
+    def edge_types(self, first: int, last: int) -> Tensor | None:
+        """The relations of the edges ``first`` to ``last``, excluding the latter; None if there is one relation."""
+        if "edge_type" not in self.arrays:
+            return None
+        types = torch.from_numpy(np.array(self.arrays["edge_type"][first:last])).long()
+        if len(types) and not 0 <= int(types.min()) <= int(types.max()) < self.num_relations:
+            raise DataError(f"{self.path}: edge_type has relations that do not exist; {AGAIN}")
+        return types
 
     def ids(self, first: int, last: int) -> list[str]:
         """Ids of the nodes ``first`` to ``last``, excluding the latter."""
@@ -104,7 +116,7 @@ class Store:
             raise DataError(f"{self.path}: holds no targets, so the task is unknown")
         x, attr = self.arrays["x"], self.arrays.get("edge_attr")
         no_attr: Tensor | None = None if attr is None else torch.from_numpy(np.empty((0, attr.shape[1]), attr.dtype))
-        graph = Graph(torch.empty(2, 0, dtype=torch.long), 0)
+        graph = Graph(torch.empty(2, 0, dtype=torch.long), 0, num_relations=self.num_relations)
         return self._dataset(task, torch.empty(0, x.shape[1]), missing_targets(task, 0), graph, [], no_attr)
 
     def dataset(self) -> Dataset:
@@ -113,7 +125,8 @@ class Store:
             raise DataError(f"{self.path}: holds no targets; training needs them")
         loaded = {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
         receiver = torch.repeat_interleave(loaded["in_ptr"].diff())
-        graph = Graph.owning(torch.stack([loaded["in_sender"].long(), receiver]), self.num_nodes)
+        ends, types = torch.stack([loaded["in_sender"].long(), receiver]), self.edge_types(0, self.num_edges)
+        graph = Graph.owning(ends, self.num_nodes, types, self.num_relations)
         splits = [split_of(row) for row in self.arrays.get("split", [])]
         dataset = self._dataset(self.task, loaded["x"], loaded["y"], graph, splits, loaded.get("edge_attr"))
         dataset.item_ids = self.ids(0, self.num_nodes) if "id_ptr" in self.arrays else None
@@ -135,6 +148,7 @@ class Store:
             sign_columns=self.sign_columns,
             class_names=self.class_names,
             schema=self.schema,
+            relation_names=self.relation_names,
         )
 
 
@@ -182,8 +196,13 @@ def _from_header(folder: Path, header: dict[str, Any]) -> Store:
         for name in ("edge_categories", "node_categories", "sign_columns")
     }
     checksums = {name: int(fact["crc32"]) for name, fact in facts.items()}
-    names = None if header["class_names"] is None else [str(word) for word in header["class_names"]]
-    return Store(folder, str(header["name"]), task, arrays, "", names, **tuples, schema=schema, checksums=checksums)  # type: ignore[arg-type]
+    names, relations = (
+        None if header.get(name) is None else [str(word) for word in header[name]]
+        for name in ("class_names", "relation_names")
+    )
+    store = Store(folder, str(header["name"]), task, arrays, "", names, **tuples, schema=schema, checksums=checksums)  # type: ignore[arg-type]
+    store.relation_names, store.num_relations = relations, int(header.get("num_relations", 1))  # not in 0.1
+    return store
 
 
 def _mapped(file: Path, fact: dict[str, Any]) -> NDArray[Any]:
@@ -207,6 +226,8 @@ def _check_arrays(store: Store) -> None:
     if "edge_attr" in a:
         shapes["edge_attr"] = (e, a["edge_attr"].shape[-1])
         types["edge_attr"] = "float32" if store.edge_categories is None else "int64"
+    if "edge_type" in a:
+        shapes["edge_type"], types["edge_type"] = (e,), "int32"
     if "y" in a and store.task is not None:
         y = missing_targets(store.task, 0)
         shapes["y"], types["y"] = (n, *y.shape[1:]), str(y.dtype).removeprefix("torch.")
@@ -265,6 +286,8 @@ def write_header(folder: Path, name: str, task: Task | None, facts: dict[str, An
         "edge_categories": None,
         "node_categories": None,
         "sign_columns": None,
+        "relation_names": None,
+        "num_relations": 1,
         **facts,
         "schema": None if schema is None else json.loads(schema.to_json()),
         "arrays": arrays,

@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass, field
 
 from cognn.config.options import DataConfig
+from cognn.data.tables.relations import RELATION
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
-from cognn.errors import DataError
+from cognn.errors import ConfigError, DataError
 from cognn.files.safe_read import quote_names
 
 ID_NAMES = ("id", "node_id", "node")
@@ -37,6 +38,7 @@ class Roles:
     edge_source: str
     edge_target: str
     graph: str = ""
+    edge_type: str = ""
     targets: list[str] = field(default_factory=list)
     splits: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
@@ -47,7 +49,7 @@ class Roles:
 
     def edge_features(self, table: Table) -> list[str]:
         """Feature columns of the edge table."""
-        return self._others(table, self.edge_source, self.edge_target)
+        return self._others(table, self.edge_source, self.edge_target, self.edge_type)
 
     def _others(self, table: Table, *taken: str) -> list[str]:
         taken_or_ignored = {*taken, self.graph, *self.ignored}
@@ -62,6 +64,7 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     if config.graph_column or tables.graphs is not None:
         what = "the graph of each node"
         roles.graph = _named(nodes, config.graph_column, GRAPH_NAMES, what, "--graph-column")
+    roles.edge_type = _edge_type(edges, config)
     items = tables.graphs or nodes
     roles.ignored = split_names(config.ignore)
     features = {*nodes.columns, *edges.columns}
@@ -93,17 +96,25 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
                 f" is a feature, else leave it out with --ignore {clash[0]} (and give --target)"
             )
     taken = [roles.id if items is nodes else "", roles.graph, *roles.targets, *roles.splits]
-    twice = [name for name in taken if name and taken.count(name) > 1]
-    if twice or source == target:
-        raise DataError(f"{items.name}: column {(twice or [source])[0]!r} cannot have two roles")
+    ends = [source, target, roles.edge_type]
+    for table, names in ((items, taken), (edges, ends)):
+        twice = [name for name in names if name and names.count(name) > 1]
+        if twice:
+            raise DataError(f"{table.name}: column {twice[0]!r} cannot have two roles")
     return roles
 
 
 def known_roles(tables: Tables, schema: Schema) -> Roles:
     """Roles of the columns in the files that a model was trained on."""
     tables.nodes.require(schema.id, *([schema.graph] if schema.graph else []))
-    tables.edges.require(schema.edge_source, schema.edge_target)
-    return Roles(schema.id, schema.edge_source, schema.edge_target, schema.graph)
+    edges, ends = tables.edges, (schema.edge_source, schema.edge_target)
+    if (schema.edge_type == RELATION) != (RELATION in edges.columns):
+        known = quote_names(schema.relations or [])
+        hint = f"give each with its name, --edges NAME=FILE, of {known}" if schema.edge_type == RELATION else ""
+        tables_of = "an edge table for every relation" if hint else "a single edge table"
+        raise DataError(f"{edges.name}: the model was trained on {tables_of}; {hint or 'give one without a name'}")
+    edges.require(*ends, *([schema.edge_type] if schema.edge_type else []))
+    return Roles(schema.id, *ends, schema.graph, schema.edge_type)
 
 
 def split_names(text: str) -> list[str]:
@@ -120,6 +131,18 @@ def _named(table: Table, chosen: str, usual: tuple[str, ...], what: str, flag: s
         if name in lower:
             return lower[name]
     raise DataError(f"{table.name}: which column is {what}? Name it with {flag}; it has {quote_names(table.columns)}")
+
+
+def _edge_type(edges: Table, config: DataConfig) -> str:
+    if RELATION not in edges.columns:
+        edges.require(*([config.edge_type] if config.edge_type else []))
+        return config.edge_type
+    if config.edge_type:
+        raise ConfigError(
+            f"edge_type: {config.edge_type!r} and the names of several edge tables are given; the relation is either a"
+            " column or the table, leave one out"
+        )
+    return RELATION
 
 
 def _ends(edges: Table, config: DataConfig) -> tuple[str, str]:

@@ -40,10 +40,14 @@ class Schema:
     """Number of continuous edge features."""
     edge_categories: list[int] | None = None
     """Number of values of each categorical edge feature."""
+    edge_type: str = ""
+    """Column of the edge table with the relation; empty without relations."""
+    relations: list[str] | None = None
+    """Names of the relations, in the order of the edge types."""
 
     def same_columns(self, other: "Schema") -> bool:
         """Whether both encode the same columns with the same categories, means and scales, up to rounding."""
-        names = ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories")
+        names = ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories", "relations")
         one, two = asdict(self), asdict(other)
         return all(_same(one[name], two[name]) for name in names)
 
@@ -74,7 +78,7 @@ def _checked(name: str, value: Any) -> Any:
     if kind == Source:
         if value not in get_args(Source):
             raise ValueError(f"unknown source {value!r}")
-    elif name in ("class_names", "targets", "edge_categories"):
+    elif name in ("class_names", "targets", "edge_categories", "relations"):
         entry = int if name == "edge_categories" else str
         optional = name != "targets" and value is None
         if not (optional or (isinstance(value, list) and all(type(item) is entry for item in value))):
