@@ -145,7 +145,8 @@ def is_symmetric(edge_index: Tensor, num_nodes: int, edge_type: Tensor | None = 
     ends, types, total = edge_index.numpy(), None if edge_type is None else edge_type.numpy(), 0
     for start in range(0, ends.shape[1], CHUNK):
         part = slice(start, start + CHUNK)
-        total += direction_hash(*ends[:, part], num_nodes, None if types is None else types[part])
+        chunk_types = None if types is None else types[part]
+        total += direction_hash(ends[0, part], ends[1, part], num_nodes, chunk_types)
     return total % 2**64 == 0
 
 
@@ -154,10 +155,10 @@ def direction_hash(
 ) -> int:
     """What these edges add to the difference of the two sums of :func:`is_symmetric`."""
     low, high = np.minimum(sender, receiver).astype(np.int64), np.maximum(sender, receiver)
-    word = pl.Series(low * num_nodes + high).hash()
+    hashes = pl.Series(low * num_nodes + high).hash()
     if edge_type is not None:
-        word = pl.DataFrame({"pair": word, "type": edge_type}).hash_rows()
-    word = word.to_numpy()
+        hashes = pl.DataFrame({"pair": hashes, "type": edge_type}).hash_rows()
+    word = hashes.to_numpy()
     return int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
 
 

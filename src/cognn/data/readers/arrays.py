@@ -133,8 +133,8 @@ def read_npz_arrays(path: str) -> Arrays:
     masks = {part: found[f"{part}_mask"] for part in PARTS if f"{part}_mask" in found}
     masks |= {part: found[f"{part}_masks"].T for part in PARTS if f"{part}_masks" in found}
     ends = found["edge_index"] if edges is None else edges.T
-    optional = (found.get(name) for name in ("y", "edge_attr", "batch"))
-    return Arrays(path, found.get("x"), ends, *optional, masks, edge_type=found.get("edge_type"))
+    y, attr, types, batch = (found.get(name) for name in ("y", "edge_attr", "edge_type", "batch"))
+    return Arrays(path, found.get("x"), ends, y, attr, batch, masks, edge_type=types)
 
 
 def _cells(column: NDArray[Any], task: str) -> pl.Series:
@@ -162,8 +162,10 @@ def _same_shape(path: str, checked: Checked, schema: Schema) -> None:
         if new > old:
             raise DataError(f"{path}: 'edge_attr' holds category {new - 1}, the model knows 0 to {old - 1}")
     if (checked.edge_type is None) != (schema.relations is None):
-        here, known, remedy = ("no", "with", "add it") if checked.edge_type is None else ("an", "without", "delete it")
-        raise DataError(f"{path}: has {here} 'edge_type', but the model was trained {known} relations; {remedy}")
+        here, trained, remedy = (
+            ("no", "with", "add it") if checked.edge_type is None else ("an", "without", "delete it")
+        )
+        raise DataError(f"{path}: has {here} 'edge_type', but the model was trained {trained} relations; {remedy}")
     if checked.num_relations > len(schema.relations or [""]):
         last = len(schema.relations or [""]) - 1
         raise DataError(f"{path}: 'edge_type' holds relation {checked.num_relations - 1}, the model knows 0 to {last}")
