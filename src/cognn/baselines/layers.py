@@ -3,8 +3,6 @@
 They equal PyG's layers but compute sparse products: E x heads scores, never an E x channels tensor.
 """
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +17,7 @@ from cognn.nn.layers.gat import GATLayer
 class Propagation(CooperativeLayer):
     r"""GCN's normalised sum :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2} h` without weights."""
 
-    needs_sender_count: ClassVar[bool] = True
+    needs_sender_count = True
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
@@ -33,7 +31,8 @@ class Propagation(CooperativeLayer):
 class NeighborGAT(GATLayer):
     """GAT without self-attention, equal to PyG's ``GATConv(add_self_loops=False)``."""
 
-    self_attention: ClassVar[bool] = False
+    def __init__(self, in_channels: int, out_channels: int, heads: int = 1, edges: EdgeSpec = NO_EDGES) -> None:
+        super().__init__(in_channels, out_channels, heads, edges, root=False)
 
 
 class DotAttention(Attention):

@@ -14,6 +14,7 @@ from cognn.nn import checks
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.model import CoGNN
+from cognn.nn.options.pretrained import config_options
 from cognn.nn.options.resolve import ACTIVATIONS, NORMS, POOLS
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Baseline(nn.Module):
         self.name, self.in_channels, self.dropout, self.pool = name, in_channels, dropout, pool
         self.input_dropout = input_dropout
         self.hidden_channels, self.out_channels, self.num_layers = hidden_channels, out_channels, num_layers
-        self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
+        self.edge_spec, self.num_relations = EdgeSpec.of(edge_dim, edge_categories), None
 
         width = hidden_channels
         self.act = ACTIVATIONS[act]()
@@ -176,12 +177,14 @@ def make_baseline(
     config: "ModelConfig",
     level: Literal["node", "graph"],
     edges: EdgeSpec = NO_EDGES,
+    num_relations: int = 1,
 ) -> nn.Module:
     """Build the baseline ``name`` from ``config``; options that it does not have must be at their defaults.
 
     All use ``hidden_channels num_layers norm residual dropout input_dropout act decoder_layers`` and, in graph tasks,
     ``pool``.  ``gat gat-sep gt gt-sep`` use ``heads``; ``gcnii`` uses ``alpha theta``.  ``sumgnn meangnn`` use
     ``norm_first``, which is always true for the others.  Baselines with heads and ``sumgnn meangnn`` use edge features.
+    ``sumgnn meangnn`` have weights per relation and direction; the others see all edges as one relation.
     """
     checks.one_of("model", name, list(BASELINES))
     checks.one_of("level", level, ["node", "graph"])
@@ -201,13 +204,17 @@ def make_baseline(
     sizes = in_channels, config.hidden_channels, out_channels, config.num_layers
     if env is not None:
         shared |= {"out_channels": out_channels, "num_layers": config.num_layers, "norm_first": config.norm_first}
+        options = config_options(config)
+        shared |= {name: options[name] for name in config.of_relations} | {"num_relations": num_relations}
         return CoGNN(in_channels, config.hidden_channels, env=env, action=None, **shared)
     return Baseline(name, *sizes, heads=config.heads, alpha=config.alpha, theta=config.theta, **shared)
 
 
 def _check_config(name: str, config: "ModelConfig", is_base: bool) -> None:
     """Reject options that the baseline does not have and that :class:`Baseline` cannot check itself."""
-    unused = (*config.only_cognn, "heads", "alpha", "theta") if is_base else config.only_cognn
+    unused = set(config.only_cognn)
+    if is_base:
+        unused = unused.difference(config.of_relations) | {"heads", "alpha", "theta"}
     for option in fields(config):
         value = getattr(config, option.name)
         if option.name in unused and value != option.default:

@@ -13,7 +13,7 @@ from cognn.nn.actions import SPACES, SpaceName
 from cognn.nn.actions import action_space as make_space
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.hearing import Hearing
-from cognn.nn.layers import CooperativeLayer, LayerSpec, make_layer
+from cognn.nn.layers import ONE_RELATION, CooperativeLayer, LayerSpec, RelationSpec, make_layer
 from cognn.nn.options.resolve import Activation, activation
 
 
@@ -36,6 +36,8 @@ class ActionNetwork(nn.Module):
         standard_bias: Constant added to the logit of STANDARD, or to those of listening and of broadcasting.
         heads: Number of actions that a node takes.
         constant: The logits are the bias, whatever the states: gates are open at random.
+        relations: The relations of the graph; its layers have weights for each.
+        per_relation: Whether a node takes its actions once per relation.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class ActionNetwork(nn.Module):
         standard_bias: float = 0.0,
         heads: int = 1,
         constant: bool = False,
+        relations: RelationSpec = ONE_RELATION,
+        per_relation: bool = True,
     ) -> None:
         super().__init__()
         checks.one_of("action_space", action_space, list(SPACES))
@@ -59,17 +63,18 @@ class ActionNetwork(nn.Module):
             checks.at_least(name, locals()[name], 1)
         checks.share("dropout", dropout)
         self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
-        self.space, self.dropout, self.standard_bias = make_space(action_space, heads), dropout, standard_bias
+        self.space = make_space(action_space, heads, *relations.gated(per_relation))
+        self.dropout, self.standard_bias, self.relations = dropout, standard_bias, relations
         self.act = activation(act)
-        read = heads > 1 or constant
+        read = self.space.heads > 1 or relations.count > 1 or constant
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), hidden_channels if read else self.space.width]
         self.networks = nn.ModuleList(
-            nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec) for i, o in pairwise(widths))
+            nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec, relations) for i, o in pairwise(widths))
             for _ in range(self.space.num_networks)
         )
         self.readouts: nn.ModuleList | None = None
         if read:
-            outputs = heads * self.space.width
+            outputs = self.space.heads * self.space.width
             self.readouts = nn.ModuleList(nn.Linear(hidden_channels, outputs) for _ in self.networks)
             self._reset_readouts()
         if constant:
@@ -82,7 +87,7 @@ class ActionNetwork(nn.Module):
         """
         graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
         edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
-        return self.logits(h, Hearing(graph, edge_attr=edge_attr))
+        return self.logits(h, Hearing(graph, edge_attr=edge_attr, relations=self.relations.of(graph)))
 
     def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
         """Logits of the states ``h``; every node hears all its neighbours."""

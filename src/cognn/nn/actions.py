@@ -68,7 +68,8 @@ class ActionSpace:
         names: The names of the actions, in the order of their codes.
         num_networks: Number of action networks.
         width: Number of logits of each, per head.
-        heads: Number of actions that a node takes at a layer.
+        heads: Number of actions that a node takes at a layer, over all relations.
+        relations: Number of relations with gates of their own; 1 if all share the gates of a node.
     """
 
     name: str = "joint"
@@ -76,8 +77,13 @@ class ActionSpace:
     num_networks: int = 1
     width: int = 4
 
-    def __init__(self, heads: int = 1) -> None:
-        self.heads = heads
+    def __init__(self, heads: int = 1, relations: int = 1) -> None:
+        self.heads, self.relations = heads, relations
+
+    @property
+    def slices(self) -> int:
+        """Number of slices of the channels, each with actions of its own in every relation."""
+        return self.heads // self.relations
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,8 +124,7 @@ class ActionSpace:
             if not isinstance(inverse_temperature, Tensor):
                 inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
             decision = self._decision(*self._chosen(logits, inverse_temperature.to(logits.dtype), noise))
-        listen, broadcast = decision.gates
-        return Decision(Gates(listen.to(dtype), broadcast.to(dtype)), decision.actions)
+        return Decision(self._by_relation(decision.gates, dtype), decision.actions)
 
     def noise_of(self, bits: Tensor) -> Tensor:
         """Noise for :meth:`decide` from random integers of 31 bits: Gumbel noise, one number per logit."""
@@ -129,16 +134,16 @@ class ActionSpace:
         """The action codes of a decision: ``(N,)``, or ``(N, heads)``."""
         if decision.actions is not None:
             return decision.actions
-        listen, broadcast = (gate.detach() > 0.5 for gate in decision.gates)
+        listen, broadcast = (gate.detach().flatten(1) > 0.5 for gate in decision.gates)
         return 2 * (~listen).long() + (~broadcast).long()
 
     def spread(self, logits: Tensor) -> Tensor:
-        """One number per node and head, ``(N, heads)``, from its logits: what ``gates="added"`` adds."""
-        return logits.sum(-1).view(len(logits), self.heads)
+        """One number per node and slice, ``(N, slices)``, from its logits: what ``gates="added"`` adds."""
+        return logits.sum(-1).view(len(logits), -1, self.slices).sum(1)
 
     def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
         """The gates of given action codes; no gradient."""
-        return Decision(Gates(self.listens(actions).to(dtype), self.broadcasts(actions).to(dtype)), actions)
+        return Decision(self._by_relation(self._forced(actions), dtype), actions)
 
     def listens(self, actions: Any) -> Any:
         """Where the codes of a tensor or an array listen."""
@@ -147,6 +152,16 @@ class ActionSpace:
     def broadcasts(self, actions: Any) -> Any:
         """Where the codes of a tensor or an array broadcast."""
         return broadcasts(actions)
+
+    def _forced(self, actions: Tensor) -> Gates:
+        return Gates(self.listens(actions), self.broadcasts(actions))
+
+    def _by_relation(self, gates: Gates, dtype: torch.dtype) -> Gates:
+        """The gates of all heads as ``(N, relations, heads)``, if there are several relations."""
+        listen, broadcast = (gate.to(dtype) for gate in gates)
+        if self.relations > 1:
+            listen, broadcast = (gate.unflatten(1, (self.relations, -1)) for gate in (listen, broadcast))
+        return Gates(listen, broadcast)
 
     def muted(self, actions: Any) -> Any:
         """The same codes without broadcasting: STANDARD becomes LISTEN, BROADCAST becomes ISOLATE."""
@@ -218,8 +233,8 @@ class FactoredHeads(ActionSpace):
         return logistic_of(bits, torch.float32)
 
     def spread(self, logits: Tensor) -> Tensor:
-        """One number per node and head, ``(N, heads)``, from its logits."""
-        return logits.sum(1)
+        """One number per node and slice, ``(N, slices)``, from its logits."""
+        return logits.sum(1).unflatten(1, (-1, self.slices)).sum(1)
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """Probabilities ``(N, heads, actions)`` of the actions."""
@@ -241,17 +256,89 @@ class FactoredHeads(ActionSpace):
         return Decision(Gates(*chosen.unbind(1)), codes)
 
 
+ENDS = {
+    (False, False): "",
+    (True, False): "{}-INC",
+    (False, True): "{}-OUT",
+    (True, True): "{}",
+}
+
+
+def _directed_name(code: int) -> str:
+    """The name of a code of :class:`DirectedSpace`, such as ``LISTEN-INC+BROADCAST``."""
+    if code in (0, 15):
+        return "STANDARD" if code == 0 else "ISOLATE"
+    along, against = divmod(code, 4)
+    parts = (
+        ENDS[listens(along), listens(against)].format("LISTEN"),
+        ENDS[broadcasts(against), broadcasts(along)].format("BROADCAST"),
+    )
+    return "+".join(part for part in parts if part)
+
+
+class DirectedSpace(ActionSpace):
+    """Sixteen actions per node, drawn at once from logits ``(N, 16)``: one of the four for each direction of travel.
+
+    A code is ``4 * along + against``.  Along an edge ``u -> v``, ``v`` listens to its incoming edges (LISTEN-INC) and
+    ``u`` broadcasts on its outgoing ones (BROADCAST-OUT); against it, ``u`` listens to its outgoing edges (LISTEN-OUT)
+    and ``v`` broadcasts on its incoming ones (BROADCAST-INC).  LISTEN and BROADCAST stand for both directions.
+    """
+
+    names = tuple(_directed_name(code) for code in range(16))
+    width = 16
+
+    @property
+    def slices(self) -> int:
+        """Number of slices of the channels, each with actions of its own in every relation."""
+        return 2 * self.heads // self.relations
+
+    def listens(self, actions: Any) -> Any:
+        """Where the codes listen, in at least one direction."""
+        return listens(actions // 4) | listens(actions % 4)
+
+    def broadcasts(self, actions: Any) -> Any:
+        """Where the codes broadcast, in at least one direction."""
+        return broadcasts(actions // 4) | broadcasts(actions % 4)
+
+    def muted(self, actions: Any) -> Any:
+        """The same codes without broadcasting, in either direction."""
+        return actions | 5
+
+    def expected_gates(self, probs: Tensor) -> Gates:
+        """Probabilities of listening and of broadcasting: along the edges for all heads, then against them."""
+        chosen = probs.unflatten(-1, (4, 4))
+        ways = chosen.sum(-1), chosen.sum(-2)  # probabilities of the four codes along and against the edges
+        listen = torch.stack([p[..., 0] + p[..., 1] for p in ways], dim=-1 if self.heads == 1 else -2)
+        broadcast = torch.stack([p[..., 0] + p[..., 2] for p in ways], dim=-1 if self.heads == 1 else -2)
+        if self.heads > 1:  # (..., 2, heads)
+            listen, broadcast = listen.flatten(-2), broadcast.flatten(-2)
+        return Gates(listen, broadcast)
+
+    def _forced(self, actions: Tensor) -> Gates:
+        codes = torch.stack([actions // 4, actions % 4], dim=1).flatten(1)
+        return Gates(listens(codes), broadcasts(codes))
+
+    def _decision(self, chosen: Tensor, codes: Any) -> Decision:
+        return Decision(self.expected_gates(chosen), codes)
+
+
 JOINT = ActionSpace()
 SPACES: dict[str, ActionSpace] = {space.name: space for space in (JOINT, FactoredSpace())}
 SpaceName = Literal["joint", "factored"]
 
 
 @cache
-def action_space(name: str, heads: int = 1) -> ActionSpace:
-    """The action space of a name and a number of heads."""
-    if heads == 1:
+def action_space(name: str, heads: int = 1, relations: int = 1, directed: bool = False) -> ActionSpace:
+    """The action space of a name and a number of heads, each with an action per relation.
+
+    With ``directed`` the second half of the relations are the first half against the direction of the edges, and a
+    joint action is for both.
+    """
+    if heads * relations == 1:
         return SPACES[name]
-    return {"joint": ActionSpace, "factored": FactoredHeads}[name](heads)
+    if name == "joint" and directed and relations > 1:
+        return DirectedSpace(heads * relations // 2, relations)
+    return {"joint": ActionSpace, "factored": FactoredHeads}[name](heads * relations, relations)
 
 
 class StraightThrough(Function):

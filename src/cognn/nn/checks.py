@@ -42,6 +42,10 @@ class Model(Protocol):
     pool: Literal["mean", "sum", "max"] | None
     edge_spec: EdgeSpec
 
+    @property
+    def num_relations(self) -> int | None:
+        """Number of relations; None if it sees all edges as one."""
+
 
 def arguments(
     model: Model,
@@ -51,10 +55,11 @@ def arguments(
     edge_attr: Tensor | None,
     batch: Tensor | None,
     num_graphs: int | None,
+    edge_type: Tensor | None = None,
 ) -> tuple[Graph, Tensor | None, Tensor | None, int | None]:
     """Check the arguments of a model's ``forward``; return graph, edge features, batch and number of graphs."""
     features(x, model.in_channels, dtype)
-    prepared = edge_index if isinstance(edge_index, Graph) else as_graph(edge_index, x.size(0))
+    prepared = _prepared(edge_index, x.size(0), edge_type, model.num_relations)
     graph(prepared, x)
     numbers_nodes = isinstance(edge_attr, Tensor) and edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
     if numbers_nodes and model.edge_spec == NO_EDGES:
@@ -69,6 +74,21 @@ def arguments(
         return prepared, edge_attr, x.new_zeros(x.size(0), dtype=torch.long), num_graphs
     graph_numbers(batch, prepared.num_nodes, num_graphs)
     return prepared, edge_attr, batch, num_graphs
+
+
+def _prepared(edge_index: Tensor | Graph, num_nodes: int, edge_type: Tensor | None, known: int | None) -> Graph:
+    """The graph of a model with ``known`` relations."""
+    if isinstance(edge_index, Graph) and edge_type is not None:
+        raise ValueError("edge_type: a Graph has its own; leave it out, or pass the plain edge_index")
+    if edge_type is not None and known == 1:
+        raise ValueError("edge_type: this model has one relation; build it with num_relations=..., or leave it out")
+    if not isinstance(edge_index, Graph):
+        return as_graph(edge_index, num_nodes, edge_type, None if known == 1 else known)
+    if known is not None and edge_index.num_relations != known:
+        raise ValueError(
+            f"edge_index: the Graph has num_relations={edge_index.num_relations}, but the model num_relations={known}"
+        )
+    return edge_index
 
 
 def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:

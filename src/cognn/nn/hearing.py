@@ -4,20 +4,23 @@ Layers ask a :class:`Hearing` for sums, counts and maxima over the edges that ar
 new kind of decision changes this file, not the layers.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from torch import Tensor
+from torch import Tensor, cat
 
 from cognn.core import ops
 from cognn.core.graph import Adjacency
+from cognn.core.relations import Relation
 from cognn.nn.edge_features import EdgeMessages
 
 
 class Gates(NamedTuple):
     """The actions of one layer as gates ``(N,)``, or ``(N, heads)`` with one gate per slice of the channels.
 
-    They are 0 or 1 in the forward pass and soft in the backward pass, or continuous.  The edge ``u -> v`` is heard,
-    that is, it carries a message (of head ``k``), iff ``listen[v, k] * broadcast[u, k]`` is not zero.
+    If nodes decide per relation they are ``(N, relations, heads)``, see :meth:`Hearing.by_relation`.  Gates are 0 or 1
+    in the forward pass and soft in the backward pass, or continuous.  The edge ``u -> v`` is heard, that is, it carries
+    a message (of head ``k``), iff ``listen[v, k] * broadcast[u, k]`` is not zero.
     """
 
     listen: Tensor
@@ -33,6 +36,7 @@ class Hearing(NamedTuple):
         edge_attr: Edge features ``(E, columns)`` in the order of ``edge_index``, or None.
         mask: Edge mask ``(E,)`` of a PyG explainer in the same order, or None.
         sender_count: :meth:`heard_count` of every sender, for a block, which lacks the edges of its outside senders.
+        relations: The relations of a relational model, by edge type and direction; else empty.
     """
 
     adjacency: Adjacency
@@ -40,11 +44,27 @@ class Hearing(NamedTuple):
     edge_attr: Tensor | None = None
     mask: Tensor | None = None
     sender_count: Tensor | None = None
+    relations: tuple[Relation, ...] = ()
 
     @property
     def heads(self) -> int:
         """Number of heads, each with gates of its own."""
-        return 1 if self.gates is None or self.gates.listen.dim() == 1 else self.gates.listen.size(1)
+        return 1 if self.gates is None or self.gates.listen.dim() == 1 else self.gates.listen.size(-1)
+
+    def by_relation(self) -> "Iterator[tuple[Tensor | None, Hearing]]":
+        """The nodes and the hearing of each relation.
+
+        Its senders are the ``nodes``, receivers first; None if they are all nodes.  Gates per relation are cut into
+        those of the relation, other gates act in every relation.
+        """
+        for index, (adjacency, nodes) in enumerate(self.relations):
+            gates = self.gates
+            if gates is not None and gates.listen.dim() == 3:
+                squeeze = gates.listen.size(2) == 1
+                gates = Gates(*(gate[:, index, 0] if squeeze else gate[:, index] for gate in gates))
+            if gates is not None and nodes is not None:
+                gates = Gates(gates.listen[nodes[: adjacency.num_receivers]], gates.broadcast[nodes])
+            yield nodes, self._replace(adjacency=adjacency, gates=gates, relations=())
 
     def by_head(self, heads: int) -> "list[Hearing]":
         """The hearing of each of ``heads`` heads; one gate per node is that of all."""
@@ -92,7 +112,11 @@ class Hearing(NamedTuple):
 
     def sender_counts(self) -> Tensor:
         """:meth:`heard_count` of every sender; layers that call this set ``needs_sender_count``."""
-        return self.heard_count() if self.sender_count is None else self.sender_count
+        if self.sender_count is not None:
+            return self.sender_count
+        count = self.heard_count()
+        silent = self.adjacency.num_senders - self.adjacency.num_receivers  # nodes that only send in this relation
+        return cat([count, count.new_zeros(silent, *count.shape[1:])]) if silent else count
 
     def max(self, score: Tensor) -> Tensor:
         """Largest heard ``score`` ``(E, heads)`` of every receiver; -inf if it hears nothing.  No gradient."""

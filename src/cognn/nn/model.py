@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +26,7 @@ from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
 from cognn.nn.layers import LayerSpec, WrappedLayer, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.layers.relational import Directions, relation_spec
 from cognn.nn.options.constructor import named_options
 from cognn.nn.options.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
 from cognn.nn.trace import Trace
@@ -90,6 +92,14 @@ class CoGNN(nn.Module):
             listening and of broadcasting, with their exact gradient.  Two controls for experiments: ``"added"`` adds
             the outputs of the action network to the messages instead, ``"random"`` opens gates regardless of states.
         action_sharing: ``"shared"``: one action network for all layers (the paper); ``"per_layer"``: one for each.
+        directions: ``"in"``: messages travel along the edges; ``"both"``: also against them, with weights of their own.
+        direction_share: The share ``a`` of the messages against the edges, ``1 - a`` is that of the others:
+            a number in [0, 1], or ``"learned"``.
+        num_relations: Number of edge types; each has weights of its own, and ``forward`` takes ``edge_type``.
+        num_bases: Number of matrices that the weights of all relations are combinations of; None for one per relation.
+        num_blocks: Number of diagonal blocks of the weights of a relation; None for full matrices.
+        relation_actions: ``"per_relation"``: a node acts once per relation and direction; ``"shared"``: it acts alike
+            in all of them.
     """
 
     @named_options
@@ -126,6 +136,12 @@ class CoGNN(nn.Module):
         action_heads: int | Literal["channel"] = 1,
         gates: GateKind = "sampled",
         action_sharing: Literal["shared", "per_layer"] = "shared",
+        directions: Directions = "in",
+        direction_share: float | Literal["learned"] = 0.5,
+        num_relations: int = 1,
+        num_bases: int | None = None,
+        num_blocks: int | None = None,
+        relation_actions: Literal["per_relation", "shared"] = "per_relation",
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -143,8 +159,14 @@ class CoGNN(nn.Module):
         checks.one_of("gates", gates, GATE_KINDS)
         checks.one_of("action_sharing", action_sharing, ["shared", "per_layer"])
         heads = checks.heads(action_heads, hidden_channels, action is not None)
+        checks.one_of("relation_actions", relation_actions, ["per_relation", "shared"])
+        cut = {"hidden_channels": hidden_channels} | ({} if action is None else {"action_channels": action_channels})
+        relations = relation_spec(num_relations, directions, direction_share, num_bases, num_blocks, cut)
+        if "gin" in (env, action):  # its nodes update their own state in every relation
+            relations = replace(relations, compact=False)
+        space = make_space(action_space, heads, *relations.gated(relation_actions == "per_relation"))
         if standard_bias is None:
-            standard_bias = OPEN if heads > 1 else 0.0
+            standard_bias = OPEN if space.heads > 1 else 0.0
         checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
@@ -168,7 +190,7 @@ class CoGNN(nn.Module):
         options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
         options |= {"heads": heads} if env == "gat" else {}
         self.layers = nn.ModuleList(
-            make_layer("env", env, width, width, self.edge_spec, **options) for _ in range(num_layers)
+            make_layer("env", env, width, width, self.edge_spec, relations, **options) for _ in range(num_layers)
         )
         num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
         widths = [*[width] * num_layers, decoded][:num_norms]
@@ -185,6 +207,7 @@ class CoGNN(nn.Module):
                 ActionNetwork,
                 *(width, action_channels, action_layers, action, action_space, dropout, act),
                 *(self.edge_spec.dim, self.edge_spec.categories, standard_bias, heads, gates == "random"),
+                *(relations, relation_actions == "per_relation"),
             )
             shared = action_sharing == "shared"
             self.action_network = make_network() if shared else nn.ModuleList(make_network() for _ in self.layers)
@@ -192,7 +215,7 @@ class CoGNN(nn.Module):
                 checks.no_temperature(temperature, gates)
             else:
                 self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
-        self.tau0, self.space = tau0, make_space(action_space, heads)
+        self.tau0, self.space, self.relations, self.num_relations = tau0, space, relations, num_relations
         self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
         if heads > 1 and any(isinstance(layer, WrappedLayer) for layer in self.layers):
@@ -206,6 +229,7 @@ class CoGNN(nn.Module):
         batch: Tensor | None = None,
         actions: ActionMode | Tensor | None = None,
         *,
+        edge_type: Tensor | None = None,
         samples: int | None = None,
         generator: torch.Generator | None = None,
         num_graphs: int | None = None,
@@ -223,6 +247,8 @@ class CoGNN(nn.Module):
             actions: ``"sample"``, ``"argmax"``, ``"expected"``, or codes ``(num_layers, N)`` to force, with several
                 heads also ``(num_layers, N, heads)``.  By default ``eval_actions`` in evaluation and ``"sample"`` in
                 training, or ``"expected"`` if gates are continuous.
+            edge_type: The relation ``(E,)`` of every edge, for a model with ``num_relations``; a :class:`Graph` has its
+                own.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
             generator: Source of the draws; by default PyTorch's own.
             num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
@@ -236,12 +262,12 @@ class CoGNN(nn.Module):
         if self.in_channels == -1:
             self._initialise(x)
         dtype = self.encoder.weight.dtype
-        given = (x, edge_index, edge_attr, batch, num_graphs)
+        given = (x, edge_index, edge_attr, batch, num_graphs, edge_type)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
         checks.actions(actions, self.num_layers, graph.num_nodes, self.space, self.action_network is not None)
         if isinstance(actions, Tensor) and actions.dim() == 2 and self.space.heads > 1:
             actions = actions.unsqueeze(-1).expand(-1, -1, self.space.heads)
-        hearing = Hearing(graph, edge_attr=edge_attr)
+        hearing = Hearing(graph, edge_attr=edge_attr, relations=self.relations.of(graph))
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if self.action_network is None:
@@ -382,7 +408,8 @@ class CoGNN(nn.Module):
                 probs.append(certain.to(torch.get_default_dtype()))
             else:  # in training the probabilities keep their gradient, so that a loss may ask for fewer edges
                 probs.append(self.space.probabilities(logits if self.training else logits.detach()))
-        return Trace(graph, actions, torch.stack(probs), self.space)  # (num_layers, N, heads, 4) with several heads
+        # With several heads the probabilities are (num_layers, N, heads, 4).
+        return Trace(graph, actions, torch.stack(probs), self.space, self.relations.directions)
 
     def reset_parameters(self) -> None:
         """Initialise all weights."""
@@ -401,7 +428,7 @@ class CoGNN(nn.Module):
         shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
         if self.action_network is not None:
             shown |= {"action_space": self.space.name}
-            shown |= {"action_heads": self.space.heads} if self.space.heads > 1 else {}
+            shown |= {"action_heads": self.space.slices} if self.space.slices > 1 else {}
             shown |= {"gates": self.gates} if self.gates != "sampled" else {}
             if self.gates == "sampled":
                 shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}

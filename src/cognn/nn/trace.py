@@ -1,5 +1,6 @@
 """The actions of every node at every layer, and the computation graphs that they induce."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from cognn.core import ops
 from cognn.core.graph import Graph
+from cognn.core.relations import relations
 from cognn.nn.actions import JOINT, ActionSpace, action_space
 
 if TYPE_CHECKING:
@@ -25,12 +27,17 @@ class Trace:
         probs: Probabilities ``(num_layers, N, 4)`` that the action network gave to the four actions, or
             ``(num_layers, N, heads, 4)``.
         space: The action space, which defines the meaning of the codes.
+        directions: ``"both"`` if messages also travelled against the edges.
+
+    The relations of a model are numbered by edge type; with ``directions="both"`` the same types against the edges
+    follow.  If nodes act per relation, the heads of relation 0 come first, then those of relation 1.
     """
 
     graph: Graph
     actions: Tensor
     probs: Tensor
     space: ActionSpace = JOINT
+    directions: str = "in"
 
     @property
     def num_layers(self) -> int:
@@ -42,28 +49,61 @@ class Trace:
         """Number of actions that a node takes at a layer."""
         return 1 if self.actions.dim() == 2 else self.actions.size(2)
 
+    @property
+    def num_relations(self) -> int:
+        """Number of relations along which messages travelled, by edge type and direction."""
+        return self.graph.num_relations * (2 if self.directions == "both" else 1)
+
     def head(self, head: int) -> "Trace":
-        """The decisions of one head, as the trace of a model with one."""
+        """The decisions of one head, as the trace of a model with one; not for models that act per relation."""
         if not -self.heads <= head < self.heads:
             raise IndexError(f"head: expected 0 to {self.heads - 1}, got {head}")
         if self.actions.dim() == 2:
             return self
-        return Trace(self.graph, self.actions[:, :, head], self.probs[:, :, head], action_space(self.space.name))
+        if self.space.relations > 1:
+            raise ValueError("head: nodes act per relation; use kept(layer, head) or kept(layer, relation=...)")
+        space = action_space(self.space.name)
+        return Trace(self.graph, self.actions[:, :, head], self.probs[:, :, head], space, self.directions)
 
-    def kept(self, layer: int, head: int | None = None) -> Tensor:
+    def kept(self, layer: int, head: int | None = None, relation: int | None = None) -> Tensor:
         """Mask ``(E,)`` of the edges of ``edge_index`` that carried a message at a layer.
 
-        With several heads it is the mask of one ``head``, or of the edges on which any head heard something.
+        With several heads it is the mask of one ``head``, or of the edges on which any head heard something.  With
+        several relations it is the mask of one ``relation``, or of the edges that carried a message in any.
         """
-        if head is not None:
-            return self.head(head).kept(layer)
-        codes = self.actions[self._index(layer)]
-        sender, receiver = self.graph.edge_index
-        kept = torch.zeros(self.graph.num_edges, dtype=torch.bool, device=codes.device)
-        for column in codes.view(len(codes), self.heads).unbind(1):  # never an (E, heads) mask
-            listen, broadcast = self.space.force(column, torch.bool).gates
-            kept |= broadcast[sender] & listen[receiver]
+        kept = torch.zeros(self.graph.num_edges, dtype=torch.bool, device=self.actions.device)
+        for number, mask in self._kept_by_relation(layer, head):
+            if relation is None or number == relation % self.num_relations:
+                kept |= mask
         return kept
+
+    def _kept_by_relation(self, layer: int, head: int | None = None) -> Iterator[tuple[int, Tensor]]:
+        """The mask ``(E,)`` of the edges that carried a message in each relation."""
+        if head is not None and not -self.heads <= head < self.heads:
+            raise IndexError(f"head: expected 0 to {self.heads - 1}, got {head}")
+        listen, broadcast = self._gates(layer, torch.bool)  # (N, relations or 1, slices)
+        if head is not None:  # the relations and slices in which its actions count
+            acts = torch.zeros(self.heads, dtype=torch.bool, device=listen.device)
+            acts[head] = True
+            acts = acts.expand(listen[0].numel() // self.heads, -1).reshape(listen.shape[1:])
+            listen = listen & acts
+        for number in range(self.num_relations):
+            sender, receiver = (
+                self.graph.edge_index.flip(0) if number >= self.graph.num_relations else self.graph.edge_index
+            )
+            gated = number if self.space.relations > 1 else 0
+            mask = torch.zeros(self.graph.num_edges, dtype=torch.bool, device=listen.device)
+            for k in range(listen.size(2)):  # never an (E, heads) mask
+                mask |= broadcast[sender, gated, k] & listen[receiver, gated, k]
+            if self.graph.edge_type is not None:
+                mask &= self.graph.edge_type == number % self.graph.num_relations
+            yield number, mask
+
+    def _gates(self, layer: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """The gates of a layer, as ``(N, relations or 1, slices)``."""
+        gates = self.space.force(self.actions[self._index(layer)], dtype).gates
+        listen, broadcast = (gate.reshape(len(gate), self.space.relations, -1) for gate in gates)
+        return listen, broadcast
 
     def kept_ratio(self, nodes: Tensor | None = None, by_head: bool = False) -> Tensor:
         """Fraction of the directed edges that are kept, per layer: ``(num_layers,)``; nan without edges.
@@ -72,18 +112,31 @@ class Trace:
 
         ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.
         """
-        inside = torch.ones(self.graph.num_nodes, device=self.actions.device)
+        inside = torch.ones(self.graph.num_nodes, 1, device=self.actions.device)
         if nodes is not None:
             inside = torch.zeros_like(inside).index_fill_(0, torch.arange(len(inside), device=inside.device)[nodes], 1)
-        # A sparse product with one vector per layer counts the edges without an (E,) mask.
-        total = ops.heard(self.graph, inside, inside).double().sum()
-        ratios = []
-        for codes in self.actions:
-            listen, broadcast = self.space.force(codes, inside.dtype).gates
-            gates = (gate.view(len(codes), self.heads) * inside.unsqueeze(-1) for gate in (broadcast, listen))
-            ratios.append(ops.heard(self.graph, *gates).double().sum(0) / total)
-        ratio = torch.stack(ratios).float() if ratios else inside.new_empty(0, self.heads)
-        return ratio if by_head else ratio.mean(1)
+        # A sparse product with one vector per head counts the edges without an (E,) mask.
+        flows = relations(self.graph, self.directions == "both", compact=False)
+        total = torch.stack([ops.heard(flow.adjacency, inside, inside).double().sum() for flow in flows])
+        heads = []
+        for layer in range(self.num_layers):
+            listen, broadcast = self._gates(layer, inside.dtype)
+            sums = [
+                ops.heard(flow.adjacency, broadcast[:, gated] * inside, listen[:, gated] * inside).double().sum(0)
+                for flow, gated in zip(flows, self._gated(), strict=True)
+            ]
+            heads.append(self._by_head(torch.stack(sums)))
+        kept = torch.stack(heads) if heads else total.new_empty(0, self.heads)
+        of = self._by_head(total.unsqueeze(1).expand(-1, self.space.slices))
+        return (kept / of).float() if by_head else (kept.sum(1) / of.sum()).float()
+
+    def _gated(self) -> list[int]:
+        """The column of the gates that each relation reads."""
+        return [number if self.space.relations > 1 else 0 for number in range(self.num_relations)]
+
+    def _by_head(self, values: Tensor) -> Tensor:
+        """Sums ``(heads,)`` of values ``(relations, slices)``: a head may act in several relations."""
+        return values.reshape(-1, self.heads).sum(0)
 
     def expected_kept(self) -> Tensor:
         r"""Expected fraction of the directed edges that are kept, per layer: ``(num_layers,)``; 0 without edges.
@@ -94,9 +147,20 @@ class Trace:
 
         It is differentiable if the model is in training mode, so it can be added to the loss as a penalty on edges.
         """
-        gates = zip(*self.space.expected_gates(self.probs), strict=True)
-        kept = [ops.heard(self.graph, broadcast, listen).sum() for listen, broadcast in gates]
-        return torch.stack(kept) / max(self.graph.num_edges * self.heads, 1) if kept else self.probs.new_empty(0)
+        flows = relations(self.graph, self.directions == "both", compact=False)
+        shape = self.num_layers, self.graph.num_nodes, self.space.relations, -1
+        listen, broadcast = (gate.reshape(shape) for gate in self.space.expected_gates(self.probs))
+        kept = [
+            torch.stack(
+                [
+                    ops.heard(flow.adjacency, broadcast[layer, :, gated], listen[layer, :, gated]).sum()
+                    for flow, gated in zip(flows, self._gated(), strict=True)
+                ]
+            ).sum()
+            for layer in range(self.num_layers)
+        ]
+        edges = sum(flow.adjacency.in_edge.numel() for flow in flows) * self.space.slices
+        return torch.stack(kept) / max(edges, 1) if kept else self.probs.new_empty(0)
 
     def agreement(self, layer: int) -> Tensor:
         """Fraction of the nodes that act alike in each pair of heads at a layer: ``(heads, heads)``."""
@@ -108,8 +172,16 @@ class Trace:
         return alike / max(self.graph.num_nodes, 1)
 
     def edge_index(self, layer: int, head: int | None = None) -> Tensor:
-        """The directed computation graph of a layer, or of one of its heads: the columns of ``edge_index`` kept."""
-        return self.graph.edge_index[:, self.kept(layer, head)]
+        """The directed computation graph of a layer, or of one of its heads: who sent a message to whom.
+
+        These are the columns of ``edge_index`` kept; with ``directions="both"`` flipped ones follow.
+        """
+        types, kept = self.graph.num_relations, dict(self._kept_by_relation(layer, head))
+        ends, parts = self.graph.edge_index, []
+        for first in range(0, self.num_relations, types):
+            mask = torch.stack([kept[first + kind] for kind in range(types)]).any(0)
+            parts.append((ends if first == 0 else ends.flip(0))[:, mask])
+        return torch.cat(parts, dim=1)
 
     def reaches(self, node: int) -> Tensor:
         """Mask ``(num_layers, N)`` of the nodes whose states can influence the final state of ``node``.
@@ -119,12 +191,12 @@ class Trace:
         """
         if not -self.graph.num_nodes <= node < self.graph.num_nodes:
             raise IndexError(f"node: expected 0 to {self.graph.num_nodes - 1}, got {node}")
-        sender, receiver = self.graph.edge_index
         inside = torch.zeros(self.graph.num_nodes, dtype=torch.bool, device=self.actions.device)
         inside[node] = True
         rows = []
         for layer in reversed(range(self.num_layers)):
-            heard = sender[self.kept(layer) & inside[receiver]]
+            sender, receiver = self.edge_index(layer)
+            heard = sender[inside[receiver]]
             inside = inside.index_fill(0, heard, True)
             rows.append(inside)
         return torch.stack(rows[::-1]) if rows else inside.new_empty(0, len(inside))

@@ -47,7 +47,7 @@ def _plain(name: str, value: Any) -> Any:
         return _our_name(name, value)
     if value is None and name in ("action", "norm", "residual", "encoding"):
         return "none"
-    if name == "temperature" and type(value) in (int, float):
+    if name in ("temperature", "direction_share") and type(value) in (int, float):
         return str(value)
     if name == "splits" and type(value) is int:
         return str(value)

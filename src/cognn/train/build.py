@@ -51,13 +51,17 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
     pool = config.pool if task.readout.pools else None
     try:
+        sizes: dict[str, Any]
         if config.model == "cognn":
-            sizes: dict[str, Any] = {"in_channels": in_channels, "out_channels": task.num_outputs, "pool": pool}
+            sizes = {"in_channels": in_channels, "out_channels": task.num_outputs, "pool": pool}
             sizes |= {"edge_dim": dataset.edge_spec.dim, "edge_categories": dataset.edge_spec.categories}
+            sizes |= {"num_relations": dataset.num_relations}
             model: nn.Module = CoGNN(**config_options(config), **sizes)
         else:
             checks.one_of("model", config.model, ["cognn", *BASELINES])
-            model = make_baseline(config.model, in_channels, task.num_outputs, config, task.level, dataset.edge_spec)
+            sizes = {"in_channels": in_channels, "out_channels": task.num_outputs, "level": task.level}
+            sizes |= {"edges": dataset.edge_spec, "num_relations": dataset.num_relations}
+            model = make_baseline(config.model, config=config, **sizes)
     except (ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
     if dataset.node_categories is None:

@@ -16,16 +16,20 @@ from cognn.nn.layers.gat import GATLayer
 from cognn.nn.layers.gcn import GCNLayer
 from cognn.nn.layers.gin import GINLayer
 from cognn.nn.layers.mean import MeanLayer
+from cognn.nn.layers.relational import KINDS, RelationalLayer, RelationSpec
 from cognn.nn.layers.sum import SumLayer
 from cognn.nn.layers.wrap import WrappedLayer
 
 __all__ = [
     "LAYERS",
+    "ONE_RELATION",
     "CooperativeLayer",
     "GATLayer",
     "GCNLayer",
     "GINLayer",
     "MeanLayer",
+    "RelationSpec",
+    "RelationalLayer",
     "SumLayer",
     "WrappedLayer",
     "make_layer",
@@ -39,6 +43,7 @@ LAYERS: dict[str, type[CooperativeLayer]] = {
     "gat": GATLayer,
 }
 
+ONE_RELATION = RelationSpec()
 LayerSpec = str | Callable[[int, int], MessagePassing]
 
 
@@ -48,9 +53,17 @@ def make_layer(
     in_channels: int,
     out_channels: int,
     edges: EdgeSpec = NO_EDGES,
+    relations: RelationSpec = ONE_RELATION,
     **options: Any,
 ) -> CooperativeLayer:
     """Build a layer from its name or from a callable; errors mention the user's ``argument``."""
+    if relations.count > 1:
+        if spec not in KINDS:
+            raise ValueError(
+                f"{argument}: with several relations or directions expected one of {', '.join(KINDS)}, got {spec!r};"
+                " PyG's layers see one relation"
+            )
+        return RelationalLayer(str(spec), in_channels, out_channels, relations, edges=edges, **options)
     if isinstance(spec, str):
         if spec not in LAYERS:
             raise ValueError(

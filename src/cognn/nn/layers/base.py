@@ -1,7 +1,5 @@
 """The base class of all layers."""
 
-from typing import ClassVar
-
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
@@ -20,7 +18,7 @@ class CooperativeLayer(MessagePassing):
         out_channels: Width of the output.
     """
 
-    needs_sender_count: ClassVar[bool] = False
+    needs_sender_count: bool = False
     """Whether ``update`` calls :meth:`Hearing.sender_counts`, which layer-wise inference then computes first."""
     edge_width: int = 0
     """Number of values per edge in memory during ``update``, for the memory estimate of layer-wise inference."""

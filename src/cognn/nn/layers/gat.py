@@ -1,7 +1,5 @@
 """GAT."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
@@ -24,16 +22,25 @@ class GATLayer(Attention):
         out_channels: Width of the output, all heads together.
         heads: Number of attention heads; divides ``out_channels``.
         edges: The edge features.
+        root: Whether nodes attend to themselves; without it a node that hears nothing gets a message of zero.
+        bias: Whether to add a bias.
     """
 
-    self_attention: ClassVar[bool] = True
-
-    def __init__(self, in_channels: int, out_channels: int, heads: int = 1, edges: EdgeSpec = NO_EDGES) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        heads: int = 1,
+        edges: EdgeSpec = NO_EDGES,
+        root: bool = True,
+        bias: bool = True,
+    ) -> None:
         super().__init__(in_channels, out_channels, heads)
+        self.self_attention = root
         self.lin = nn.Linear(in_channels, out_channels, bias=False)
         self.att_target = nn.Parameter(torch.empty(heads, self.width))
         self.att_source = nn.Parameter(torch.empty(heads, self.width))
-        self.bias = nn.Parameter(torch.empty(out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.edges = edges.messages(out_channels)
         self.reset_parameters()
 
@@ -41,7 +48,8 @@ class GATLayer(Attention):
         """Initialise all weights."""
         for weight in (self.lin.weight, self.att_target, self.att_source):
             nn.init.xavier_uniform_(weight)
-        nn.init.zeros_(self.bias)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
         if self.edges is not None:
             self.edges.reset_parameters()
 
@@ -57,4 +65,5 @@ class GATLayer(Attention):
             vector = torch.block_diag(*self.att_source).t()
             score = score + self.edges.project(adjacency, hearing.edge_attr, vector)
         own = leaky_relu(hearing.own(target + source), 0.2) if self.self_attention else None
-        return self.attend(hearing, leaky_relu(score, 0.2), value, own) + self.bias
+        out = self.attend(hearing, leaky_relu(score, 0.2), value, own)
+        return out if self.bias is None else out + self.bias

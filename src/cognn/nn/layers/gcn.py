@@ -1,7 +1,5 @@
 """GCN."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
@@ -24,7 +22,7 @@ class GCNLayer(CooperativeLayer):
         edges: The edge features.
     """
 
-    needs_sender_count: ClassVar[bool] = True
+    needs_sender_count = True
 
     def __init__(self, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
         super().__init__(in_channels, out_channels)
@@ -48,3 +46,14 @@ class GCNLayer(CooperativeLayer):
         out = hearing.sum(h) + hearing.divided(hearing.own(h), hearing.own(degree))
         out = (out if first else self.lin(out)) + self.bias
         return out if self.edges is None else out + hearing.edges(self.edges)
+
+
+def degree_scaled(hearing: Hearing, dtype: torch.dtype) -> Hearing:
+    r"""The hearing whose messages are divided by :math:`\sqrt{d_v d_u}`, with the numbers of heard neighbours ``d``.
+
+    There are no self-loops but those of the graph.  As in PyG's ``GCNConv(add_self_loops=False)``, a message from or to
+    a node that hears nothing is zero.
+    """
+    degree = hearing.sender_counts().to(dtype)
+    norm = torch.where(degree > 0, degree, 1).rsqrt() * (degree > 0)
+    return hearing.scaled(hearing.own(norm), norm)

@@ -2,6 +2,7 @@
 
 from typing import Literal, get_args
 
+import torch
 from torch import Tensor
 
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
@@ -35,5 +36,10 @@ class MeanLayer(SumLayer):
 
     def scale(self, hearing: Hearing) -> Tensor:
         """One over the number of broadcasting neighbours, or of all neighbours."""
-        count = hearing.degree() if self.mean_over == "all" else hearing.broadcasting()
-        return count.to(self.lin_self.weight.dtype).clamp(min=1).reciprocal()
+        return mean_scale(hearing, self.mean_over, self.lin_self.weight.dtype)
+
+
+def mean_scale(hearing: Hearing, mean_over: str, dtype: torch.dtype) -> Tensor:
+    """The factor that makes a sum over the heard neighbours their mean."""
+    count = hearing.degree() if mean_over == "all" else hearing.broadcasting()
+    return count.to(dtype).clamp(min=1).reciprocal()

@@ -74,6 +74,11 @@ def check_model(model: Any) -> None:
         raise RunError(f"{type(model).__name__}: layer-wise inference is for cognn models of node tasks")
     if any(isinstance(layer, WrappedLayer) for layer in model.modules()):
         raise RunError("env, action: a layer of PyG may read more than neighbours; use sum, mean, gcn, gin or gat")
+    if model.relations.count > 1:
+        raise RunError(
+            "directions, num_relations: layer-wise inference reads the incoming edges of one relation; call"
+            " model(x, edge_index) on the complete graph instead"
+        )
     if model.training:
         raise RunError("model: is in training mode; call model.eval() first")
     if model.jk is not None:

@@ -58,7 +58,9 @@ def config_options(config: "ModelConfig") -> dict[str, Any]:
         options |= {"env": BASES[config.model], "action": "none"}
     options |= {name: None for name in ("action", "norm", "residual") if options[name] == "none"}
     options["action_heads"] = int(config.action_heads) if config.action_heads.isdecimal() else config.action_heads
-    return options if config.temperature == "learned" else options | {"temperature": float(config.temperature)}
+    for name in ("temperature", "direction_share"):
+        options[name] = "learned" if options[name] == "learned" else float(options[name])
+    return options
 
 
 def eval_actions(config: "TrainConfig") -> Any:
