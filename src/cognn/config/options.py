@@ -50,10 +50,12 @@ class DataConfig:
     """Replacement for missing features; `refuse` makes them errors. A missing category becomes all zeros."""
     encoding: Literal["none", "laplacian", "random-walk"] = "none"
     """Positional encoding appended to the node features (peptides-func only)."""
+    noise_edges: float = 0.0
+    """For experiments: random edges to add to a known dataset of one graph, as a multiple of its edges."""
     splits: str = ""
     """Splits or folds to run: "0", "0-9", "0,2,5"; all if empty."""
     data_seed: int = 0
-    """Seed of generated datasets, and of random splits of your own files."""
+    """Seed of generated datasets, of `noise_edges`, and of random splits of your own files."""
 
 
 @dataclass

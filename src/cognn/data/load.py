@@ -7,6 +7,7 @@ from typing import Any
 from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.catalogue import find_entry
 from cognn.data.dataset import Dataset
+from cognn.data.noise import add_noise
 from cognn.data.published.directed import load_citeseer_directed
 from cognn.data.published.heterophilous import load_heterophilous
 from cognn.data.published.peptides import load_peptides
@@ -46,10 +47,10 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
 
 _DRAWN = {"task", "metric", "random_splits", "data_seed"}
 _USED: dict[str, set[str]] = {
-    "tables": {f.name for f in fields(DataConfig)} - {"encoding"},
+    "tables": {f.name for f in fields(DataConfig)} - {"encoding", "noise_edges"},
     "a store": set(),
-    "a generated dataset": {"data_seed", "encoding"},
-    "a known dataset": {"encoding"},
+    "a generated dataset": {"data_seed", "encoding", "noise_edges"},
+    "a known dataset": {"encoding", "noise_edges"},
     "PyG data": _DRAWN,
     "a Dataset": set(),
 }
@@ -66,7 +67,14 @@ def load_data(config: DataConfig) -> Dataset:
         check_options(config)
         return open_store(config.dataset).dataset() if is_store(config.dataset) else load_files(config)
     entry = find_entry(config.dataset)
-    _refuse_unused(config, "a generated dataset" if entry.seeded else "a known dataset")
+    _refuse_unused(config, "a generated dataset" if entry.seeded or config.noise_edges else "a known dataset")
+    if config.noise_edges and entry.level == "graph":  # before minutes of loading
+        raise ConfigError(f"noise_edges: is for one graph; {config.dataset} has many; leave it out")
+    dataset = _load_known(config)
+    return add_noise(dataset, config.noise_edges, config.data_seed) if config.noise_edges else dataset
+
+
+def _load_known(config: DataConfig) -> Dataset:
     if config.encoding == "none":
         return load_named(config.dataset, config.data_seed)
     if config.dataset != "peptides-func":
