@@ -218,6 +218,12 @@ _ALL = (
         {"graphs": 15_535, "classes": 10, "nodes": 2_344_859, "directed edges": 4_773_974},
         ("lrgb", "peptides-func"),
     ),
+    _classes(
+        "aifb",
+        ("entities", "aifb"),
+        "researchers in a knowledge graph of 45 relations; which group?",
+        {"nodes": 8_285, "directed edges": 58_086, "relations": 90, "classes": 4, "undirected": 0},
+    ),
 )
 
 ENTRIES: dict[str, Entry] = {entry.name: entry for entry in _ALL}
