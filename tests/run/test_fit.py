@@ -101,7 +101,7 @@ def test_contradictions_are_one_line(options: dict, message: str) -> None:
         (None, "dataset: missing"),
         ([], "got an empty list"),
         ([1, 2], "got int"),
-        (HeteroData(), "got HeteroData"),
+        (HeteroData(), "data: has no node types"),
         (torch.zeros(3), "got Tensor"),
         (5, "got int"),
         (

@@ -106,8 +106,9 @@ class Fitted:
         """Predict every item of the training data or of new data; the same call gives the same result.
 
         Args:
-            data: What :func:`fit` takes: files, a PyG ``Data``, a list of them, or a ``Dataset``; new data needs no
-                targets.  By default the training data.
+            data: What :func:`fit` takes: files, a PyG ``Data``, a list of them, a ``HeteroData``, or a ``Dataset``; new
+                data needs no targets.  By default the training data.  Of a ``HeteroData``, the nodes of the type with
+                the target are predicted, and ``actions`` are those of all nodes, in the order of the types.
             split: The split whose model is used; by default the one with the best validation score.
             samples: Draws of the actions for the spread; 0 is none.
             actions: Whether to return the actions of the nodes.
@@ -118,6 +119,9 @@ class Fitted:
             dataset = self._read(data, edges, graphs)
             with seeded(self.seed(split), torch.device("cpu")):
                 found = predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
+        if dataset.target_nodes is not None:
+            some = slice(*dataset.target_nodes)
+            found.value, found.spread = found.value[some], None if found.spread is None else found.spread[some]
         if dataset.task.kind == "binary":  # the model has one output for two classes
             found.value = torch.cat([1 - found.value, found.value], dim=1)
             found.spread = None if found.spread is None else found.spread.expand(-1, 2)
@@ -243,8 +247,8 @@ def fit(
     module.  A run with a function cannot be opened by another process; one with a class of PyG can.
 
     Args:
-        data: A name (``cognn data list``), a path, a PyG ``Data``, a list of them or a dataset of PyG's, or a
-            :class:`~cognn.data.dataset.Dataset`; a recipe can name it too, and a resumed run knows its own.
+        data: A name (``cognn data list``), a path, a PyG ``Data``, a list of them, a ``HeteroData`` or a dataset of
+            PyG's, or a :class:`~cognn.data.dataset.Dataset`; a recipe can name it too, and a resumed run knows its own.
         out: Folder of the run; by default a new one among the temporary files.
         jobs: Splits to train at once.
         report: Called after every evaluation with split, metrics, best validation score and its epoch.

@@ -90,10 +90,11 @@ def _features(arrays: Arrays) -> Tensor:
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or x.dtype.kind not in "biuf" or not x.shape[0]:
         raise DataError(f"{arrays.name}: 'x' holds {x.dtype} of shape {x.shape}; expected numbers (N, F)")
-    return _finite(arrays.name, "x", x) if x.shape[1] else torch.ones(len(x), 1)
+    return finite(arrays.name, "x", x) if x.shape[1] else torch.ones(len(x), 1)
 
 
-def _finite(name: str, key: str, values: NDArray[Any]) -> Tensor:
+def finite(name: str, key: str, values: NDArray[Any]) -> Tensor:
+    """The array as float32; nan and infinite values are refused."""
     with np.errstate(over="ignore", invalid="ignore"):
         out = np.array(values, dtype=np.float32, order="C")
     if not np.isfinite(out).all():
@@ -134,7 +135,7 @@ def _edge_features(
     if values.ndim != 2 or values.shape[0] != num_edges or not values.shape[1]:
         raise DataError(f"{name}: 'edge_attr' has shape {values.shape}, there are {num_edges} edges")
     if values.dtype.kind in "bf":
-        return _finite(name, "edge_attr", values), None
+        return finite(name, "edge_attr", values), None
     out = _integers(name, "edge_attr", values, MAX_CATEGORIES, "categories (amounts are floats)")
     return out, tuple(int(top) + 1 for top in out.amax(0)) if num_edges else (1,) * out.size(1)
 

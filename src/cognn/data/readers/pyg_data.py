@@ -8,17 +8,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch, Data, HeteroData
 
 from cognn.data.dataset import Dataset, Split
 from cognn.data.readers.array_checks import PARTS, Arrays
 from cognn.data.readers.arrays import from_arrays, with_schema
+from cognn.data.readers.hetero import hetero_arrays, node_types, refuse_codes
 from cognn.data.tables.schema import Schema
 from cognn.errors import DataError
 
 
 def from_pyg(
-    data: Data | Sequence[Data],
+    data: Data | HeteroData | Sequence[Data],
     task: str = "",
     metric: str = "",
     splits: Sequence[Split] | None = None,
@@ -26,7 +27,7 @@ def from_pyg(
     seed: int = 0,
     name: str = "data",
 ) -> Dataset:
-    """Make a dataset of a ``Data``, a ``Batch``, a list of ``Data``, or one of PyG's datasets.
+    """Make a dataset of a ``Data``, a ``HeteroData``, a ``Batch``, a list of ``Data``, or one of PyG's datasets.
 
     If ``y`` has one row per node it is a node task, and several graphs are joined into one; if it has one row per graph
     it is a graph task.  Integer targets are class codes unless ``task`` is regression; nan and class -1 are unlabelled.
@@ -35,6 +36,8 @@ def from_pyg(
     Edges are used as given, with their relation ``edge_type`` if there is one; ``edge_weight`` is refused because it
     would be ignored.  Integers in ``edge_attr`` are categories.  Integers in ``x`` other than 0 and 1 are refused, as
     they may be categories or amounts.
+
+    A ``HeteroData`` has the target ``y`` at one node type; see :mod:`~cognn.data.readers.hetero`.
 
     Args:
         data: The graph or graphs.
@@ -45,9 +48,16 @@ def from_pyg(
         seed: Seed of the random splits.
         name: Name of the dataset.
     """
-    graphs, names = _listed(data, name)
-    arrays = _joined(graphs, names, name, per_node=names == [name] or all(map(_labels_nodes, graphs)))
+    types = node_types(data, name, _array) if isinstance(data, HeteroData) else None
+    if types is not None:
+        arrays = hetero_arrays(data, name, _array, types, amounts=task == "regression")
+    else:
+        graphs, names = _listed(data, name)
+        arrays = _joined(graphs, names, name, per_node=names == [name] or all(map(_labels_nodes, graphs)))
     dataset = from_arrays(arrays, True, task, metric, random_splits, seed)
+    if types is not None:
+        dataset.schema.node_types, dataset.schema.target_type = types.widths, types.target
+        dataset.target_nodes = types.targets
     if splits is not None:
         dataset.splits = list(splits)
     return dataset
@@ -57,6 +67,14 @@ def pyg_with_schema(schema: Schema, data: Any, name: str = "data") -> Dataset:
     """New PyG objects for a trained model; targets ``y`` are read where they are there, and there are no splits."""
     if schema.source != "arrays":
         raise DataError(f"{name}: the model was trained on tables, whose columns it knows by name; give tables too")
+    if isinstance(data, HeteroData) != (schema.node_types is not None):
+        wanted = "a Data" if schema.node_types is None else "a HeteroData"
+        raise DataError(f"{name}: the model was trained on {wanted}; give it the same, not a {type(data).__name__}")
+    if isinstance(data, HeteroData):
+        types = node_types(data, name, _array, schema)
+        amounts = schema.task.kind == "regression"
+        arrays = hetero_arrays(data, name, _array, types, schema.relations, amounts)
+        return replace(with_schema(schema, replace(arrays, masks={}), targets=True), target_nodes=types.targets)
     graphs, names = _listed(data, name)
     arrays = _joined(graphs, names, name, per_node=schema.task.readout.per_node)
     if not schema.directed and not all(graph.is_undirected() for graph in graphs):
@@ -107,10 +125,8 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
         edges.append(edge_index.astype(np.int64) + start)
     masks = {part: _cat(graphs, names, f"{part}_mask") for part in PARTS} if per_node else {}
     x = _cat(graphs, names, "x")
-    if x is not None and x.dtype.kind in "iu" and x.size and (x.min() < 0 or x.max() > 1):
-        raise DataError(
-            f"{name}: x holds integers, {x.min()} to {x.max()}; if they are amounts give x.float(), categories one-hot"
-        )
+    if x is not None:
+        refuse_codes(name, x)
     return Arrays(
         name,
         x=x,
@@ -156,7 +172,7 @@ def _edges(name: str, data: Data) -> NDArray[Any]:
     return edge_index
 
 
-def _array(name: str, data: Data, key: str) -> NDArray[Any] | None:
+def _array(name: str, data: Any, key: str) -> NDArray[Any] | None:
     value = getattr(data, key, None)
     if value is None:
         return None

@@ -44,10 +44,14 @@ class Schema:
     """Column of the edge table with the relation; empty without relations."""
     relations: list[str] | None = None
     """Names of the relations, in the order of the edge types."""
+    node_types: dict[str, int] | None = None
+    """Number of features of each node type of a ``HeteroData``."""
+    target_type: str = ""
+    """The node type with the targets."""
 
     def same_columns(self, other: "Schema") -> bool:
         """Whether both encode the same columns with the same categories, means and scales, up to rounding."""
-        names = ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories", "relations")
+        names = ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories", "relations", "node_types")
         one, two = asdict(self), asdict(other)
         return all(_same(one[name], two[name]) for name in names)
 
@@ -83,6 +87,9 @@ def _checked(name: str, value: Any) -> Any:
         optional = name != "targets" and value is None
         if not (optional or (isinstance(value, list) and all(type(item) is entry for item in value))):
             raise ValueError(f"{name}: expected a list")
+    elif name == "node_types":
+        if value is not None and not all(type(width) is int for width in value.values()):
+            raise ValueError("node_types: expected numbers of features")
     elif name == "edge_dim":
         if value is not None and type(value) is not int:
             raise ValueError("edge_dim: expected an integer")
