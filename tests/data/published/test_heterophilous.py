@@ -49,19 +49,29 @@ def test_the_directed_edges_are_those_listed(mirror: Path) -> None:
     assert (directed.name, directed.task) == ("roman-empire-glove-directed", both.task)
 
 
-def test_nodes_in_another_order_are_refused(cache: Path) -> None:
-    raw = cache / "heterophilous" / heterophilous.GLOVE / "raw"
+@pytest.mark.parametrize("folder", ["roman_empire_glove", "roman_empire"])
+@pytest.mark.parametrize("listed", [[[0, 1], [1, 2], [2, 3], [0, 3]], [[3, 2], [0, 1], [3, 0], [2, 1]]])
+def test_edges_go_from_earlier_to_later_words_however_they_are_listed(folder: str, listed, cache: Path) -> None:
+    name = save_words(cache, folder, listed)
+    edge_index = heterophilous.load_heterophilous(name).graphs[0].edge_index
+    assert sorted(edge_index.t().tolist()) == [[0, 1], [0, 3], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("folder", ["roman_empire_glove", "roman_empire"])
+def test_nodes_in_another_order_are_refused(folder: str, cache: Path) -> None:
+    name = save_words(cache, folder, [[0, 2], [2, 1], [1, 3], [0, 1]])
+    with pytest.raises(DataError, match="nodes are not in the order of the words"):
+        heterophilous.load_heterophilous(name)
+
+
+def save_words(cache: Path, folder: str, edges: list[list[int]]) -> str:
+    """Save an archive of four words; returns the name of its directed dataset."""
+    raw = cache / "heterophilous" / folder / "raw"
     raw.mkdir(parents=True)
     masks = {f"{part}_masks": np.eye(4, dtype=bool)[[i]] for i, part in enumerate(("train", "val", "test"))}
-    y, x = np.array([0, 1, 0, 1]), np.ones((4, 2), dtype=np.float32)
-    for edges in ([[0, 1], [1, 2], [2, 3], [0, 3]], [[0, 2], [2, 1], [1, 3]]):
-        np.savez(raw / f"{heterophilous.GLOVE}.npz", node_features=x, node_labels=y, edges=np.array(edges), **masks)
-        if len(edges) == 4:
-            graph = heterophilous.load_heterophilous("roman-empire-glove-directed").graphs[0]
-            assert sorted(graph.edge_index.t().tolist()) == sorted(edges)
-            continue
-        with pytest.raises(DataError, match="nodes are not in the order of the words"):
-            heterophilous.load_heterophilous("roman-empire-glove-directed")
+    x, y = np.ones((4, 2), dtype=np.float32), np.array([0, 1, 0, 1])
+    np.savez(raw / f"{folder}.npz", node_features=x, node_labels=y, edges=np.array(edges), **masks)
+    return folder.replace("_", "-") + "-directed"
 
 
 def test_the_second_time_is_the_same(mirror: Path, cache: Path) -> None:

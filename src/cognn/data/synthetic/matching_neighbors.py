@@ -24,10 +24,10 @@ def matching_neighbors(num_groups: int = 60, seed: int = 0) -> Dataset:
     decision per edge keeps the right ones, and it is simple: the scalar product of the keys at both ends is 4 if they
     match, and at most 2 if not.
 
-    Without such a decision, a layer of width w sums or averages the same messages for every root that listens, so that
-    all targets of a group, 16 x 5 = 80 independent numbers, are a function of w numbers (and of the roots' own
-    features).  L layers with L x w below 80 cannot be exact, with any number of heads: a decision per head is one per
-    node and channel.  Wider networks could keep the keys apart in their channels; `KEYS` sets the bound.
+    Without such a decision, a layer of width w that sums or averages (sum, mean, gcn, gin) has the same sum for every
+    root that listens.  Senders hear nothing, so all L layers together tell the roots of a group L x w numbers, whatever
+    the decisions, also one per head.  The targets of a group are 16 x 5 = 80 independent numbers, so models with L x w
+    below 80 cannot be exact.  Wider ones could keep the keys apart in their channels.
 
     All groups are in one graph.  Targets are nan except at roots; the split is by group.
 
