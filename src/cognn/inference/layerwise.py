@@ -103,6 +103,8 @@ def checked_network(model: nn.Module, store: Store) -> CoGNN:
     known = store.node_categories is not None
     if isinstance(model, Encoded) != known or (not known and width != network.in_channels):
         raise DataError(f"{store.path}: has {width} features, the model takes {network.in_channels}")
+    if store.num_relations != network.num_relations:
+        raise DataError(f"{store.path}: has {store.num_relations} relations, the model takes {network.num_relations}")
     columns, spec = 0 if attr is None else attr.shape[1], network.edge_spec
     if columns != spec.columns:
         raise DataError(f"{store.path}: has {columns or 'no'} edge features, the model takes {spec.columns or 'none'}")
