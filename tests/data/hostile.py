@@ -96,7 +96,19 @@ def plausible(draw: st.DrawFn) -> tuple[str, str]:
     return "\n".join(["id,graph,a,b,y", *rows]), "\n".join(["source,target,w", *edges])
 
 
-KEYS = ["x", "y", "edge_index", "edges", "edge_attr", "batch", "train_mask", "val_mask", "test_mask", "val_masks"]
+KEYS = [
+    "x",
+    "y",
+    "edge_index",
+    "edges",
+    "edge_attr",
+    "edge_type",
+    "batch",
+    "train_mask",
+    "val_mask",
+    "test_mask",
+    "val_masks",
+]
 TYPES = ["<f4", ">f8", "f2", "i1", "<i8", "u8", "?", "U3", "S2", "c8", "M8[s]", "O", "i4,f4"]
 SHAPES = [(), (0,), (12,), (12, 2), (2, 12), (12, 1), (12, 0), (2, 0), (1, 2, 3), (4,)]
 

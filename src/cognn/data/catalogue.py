@@ -222,7 +222,7 @@ _ALL = (
         "aifb",
         ("entities", "aifb"),
         "researchers in a knowledge graph of 45 relations; which group?",
-        {"nodes": 8_285, "directed edges": 58_086, "relations": 90, "classes": 4, "undirected": 0},
+        {"nodes": 8_285, "directed edges": 58_086, "relations": 90, "classes": 4, "undirected": False},
     ),
 )
 

@@ -140,3 +140,17 @@ def test_what_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "lost.npz", tmp_path / "lost.graphml"):
         with pytest.raises(DataError):
             check_files(path)
+
+
+def test_the_same_ends_in_another_relation_are_another_edge(tmp_path: Path) -> None:
+    edges = EDGES + "n0,n1,y\nn0,n1,x\nn4,n4,z\nn4,n4,x\nn4,n4,x\n"
+    report = check_files(tables(tmp_path, edges=edges, edge_type="kind"))
+    assert report.facts["duplicates"] == "2 repeat an earlier edge"
+    assert report.facts["edges"] == "25 listed, 21 pairs of different nodes and their relation"
+    both = EDGES + "".join(f"n{(i + 1) % 20},n{i},{'xyz'[i % 3]}\n" for i in range(20))
+    report = check_files(tables(tmp_path, edges=both, edge_type="kind"))
+    assert report.facts["edges"].endswith("20 pairs of different nodes and their relation, each both ways")
+    other = EDGES + "".join(f"n{(i + 1) % 20},n{i},{'yzx'[i % 3]}\n" for i in range(20))
+    report = check_files(tables(tmp_path, edges=other, edge_type="kind"))
+    assert report.facts["edges"].endswith("40 pairs of different nodes and their relation")
+    assert not report.warnings

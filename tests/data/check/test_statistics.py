@@ -73,3 +73,25 @@ def test_compare() -> None:
         ("edge homophily", False),
     ]
     assert rows[2][:3] == ("edges", 126, 127)
+
+
+def test_relations() -> None:
+    dataset = toy([(0, 1), (1, 0), (0, 1), (0, 1)], torch.tensor([0, 1, 2]), MULTICLASS)
+    stats = measure(dataset)
+    assert (stats.relations, stats.relation_edges, stats.duplicates) == (1, {}, 2)
+    edge_index = dataset.graphs[0].edge_index
+    dataset.graphs = [Graph(edge_index, 3, torch.tensor([0, 0, 2, 2]), 4)]
+    stats = measure(dataset)
+    assert (stats.relations, stats.duplicates, stats.edges) == (4, 1, 1)
+    assert stats.relation_edges == {"0": 2, "1": 0, "2": 2, "3": 0}
+    dataset.relation_names = ["a", "b", "c", "d"]
+    assert list(measure(dataset).relation_edges) == ["a", "b", "c", "d"]
+    assert measure(dataset).facts()["relations"] == 4
+
+
+def test_edges_both_ways_of_other_relations_are_directed() -> None:
+    dataset = toy([(0, 1), (1, 0)], torch.tensor([0, 1, 2]), MULTICLASS)
+    assert measure(dataset).undirected
+    for types, undirected in (([1, 1], True), ([0, 1], False)):
+        dataset.graphs = [Graph(dataset.graphs[0].edge_index, 3, torch.tensor(types))]
+        assert measure(dataset).undirected == undirected

@@ -4,6 +4,7 @@ Networks", ESWC 2018), read with rdflib.
 
 import csv
 import gzip
+import re
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,9 +62,9 @@ def load_entities(name: str) -> Dataset:
         graphs=[Graph(edge_index, len(nodes), edge_type, 2 * len(relations))],
         splits=[_split(train, test, seed) for seed in range(NUM_SPLITS)],
         node_categories=(len(nodes),),
-        class_names=classes,
+        class_names=_short(classes),
         item_ids=[node[1:-1] if node.startswith("<") else node for node in nodes],
-        relation_names=relations + [f"{relation} (reverse)" for relation in relations],
+        relation_names=_short(relations) + [f"{relation} (reverse)" for relation in _short(relations)],
     )
 
 
@@ -98,6 +99,12 @@ def read_rdf(path: Path) -> tuple[list[str], list[str], Tensor]:
     place, code = ({name: i for i, name in enumerate(names)} for names in (nodes, relations))
     edges = sorted((place[s], place[o], code[p]) for s, p, o in triples)
     return nodes, relations, torch.tensor(edges).T.contiguous()
+
+
+def _short(names: list[str]) -> list[str]:
+    """The names without their namespace, except for those that would be the same."""
+    short = [re.split("[#/]", name)[-1] for name in names]
+    return [name if short.count(own) > 1 else own or name for name, own in zip(names, short, strict=True)]
 
 
 def _labels(path: Path, entity: str, label: str) -> dict[str, str]:
