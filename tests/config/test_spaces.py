@@ -13,7 +13,7 @@ pytest.importorskip("optuna")
 
 def test_spaces_are_valid_for_every_dataset() -> None:
     assert set(SPACES) <= set(NAMES)
-    new = {"directed-root-neighbors", "relational-root-neighbors", "matching-neighbors", "long-range"}
+    new = {"directed-root-neighbors", "relational-root-neighbors", "matching-neighbors", "long-range", "aifb"}
     assert set(NAMES) - set(SPACES) == new  # these have the general space
     for name in NAMES:
         space, config = search_space(name, Config(), set())
