@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import networkx
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import cognn
 from cognn.cli.main import main
@@ -123,3 +125,47 @@ def test_relations_of_a_store_are_those_of_the_model(tmp_path: Path) -> None:
     store = from_dataset(dataset, tmp_path / "typed")
     with pytest.raises(cognn.errors.DataError, match="typed: has 2 relations, the model takes 1"):
         checked_network(cognn.CoGNN(4, 8, out_channels=3, num_layers=2).eval(), store)
+
+
+def test_a_run_on_a_dataset_with_relations_predicts_pyg_graphs_with_them() -> None:
+    dataset = make_dataset("node", "multiclass")
+    edge_index, types = dataset.graphs[0].edge_index, torch.arange(240) % 2
+    dataset.graphs = [cognn.Graph(edge_index, 60, types, 3)]
+    fitted = cognn.fit(dataset, hidden_channels=4, num_layers=1, epochs=1, splits=0)
+    new = Data(x=dataset.x, edge_index=edge_index, edge_type=types)
+    torch.testing.assert_close(fitted.predict(new).value, fitted.predict().value)
+    new.edge_type = types + 2
+    with pytest.raises(cognn.errors.DataError, match="'edge_type' holds relation 3, the model knows 0 to 2"):
+        fitted.predict(new)
+    del new.edge_type
+    with pytest.raises(cognn.errors.DataError, match="has no 'edge_type', but the model was trained with relations"):
+        fitted.predict(new)
+
+
+def test_the_relation_of_a_graphml_edge_is_one_of_its_data(capsys) -> None:
+    graph = networkx.DiGraph()
+    for i in range(20):
+        graph.add_node(f"n{i}", size=i / 3, label="ab"[i % 2])
+        graph.add_edge(f"n{i}", f"n{(i + 1) % 20}", kind="xyz"[i % 3])
+    networkx.write_graphml(graph, "g.graphml")
+    assert main(["train", "g.graphml", "--edge-type", "kind", *SIZES, "--out", "run"]) == 0
+    assert run_schema(Path("run")).relations == ["x", "y", "z"]
+    own = predicted()
+    assert predicted("g.graphml").equals(own)
+    capsys.readouterr()
+    assert main(["data", "check", "g.graphml", "--target", "label", "--edge-type", "kind"]) == 0
+    assert "3: x 7, y 7, z 6" in capsys.readouterr().out
+
+
+def test_types_of_nodes_in_one_table_have_columns_of_their_own() -> None:
+    Path("nodes.csv").write_text(
+        "id,type,age,price,label\n"
+        + "".join(f"n{i},user,{i},,{'abc'[i % 3]}\n" if i < 12 else f"n{i},item,,{i},\n" for i in range(20))
+    )
+    words = ["--edges", "follows=follows.csv", "--edges", "pays=pays.csv", "--fill", "mean"]
+    train(*words)
+    x = cognn.open_run("run").dataset.x
+    assert x[:12, :2].tolist() == [[0, 1]] * 12
+    assert (x[12:, 2] == 0).all()
+    assert (x[:12, 3] == 0).all()
+    assert len(x[:12, 2].unique()) == 12

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
+from cognn import Graph
 from cognn.errors import RunError
-from cognn.report.data.explain import why
+from cognn.report.data.explain import _k_hop, why
 from cognn.report.data.groupings import values_per_output
 from cognn.report.data.run_view import RunView, collect
 from cognn.train.build import predictions
@@ -103,3 +104,13 @@ def test_with_several_heads_a_decision_is_changed_in_all(heads_run) -> None:
         after = prediction_under(heads_run, flipped, item)
         torch.testing.assert_close(torch.tensor(one.value), after, atol=1e-5, rtol=1e-4)
     assert max(one.change for one in found.flipped) > 0
+
+
+def test_the_part_of_a_graph_that_is_explained_keeps_the_relations_of_its_edges() -> None:
+    edge_index = torch.tensor([[0, 1, 2, 3, 4, 1], [1, 2, 3, 4, 5, 2]])
+    graph = Graph(edge_index, 6, torch.tensor([2, 0, 1, 2, 0, 3]), 5)
+    nodes, part = _k_hop(graph, 3, 2)
+    assert nodes.tolist() == [1, 2, 3]
+    found = torch.cat([nodes[part.edge_index], part.edge_type.unsqueeze(0)]).T.tolist()
+    assert sorted(found) == [[1, 2, 0], [1, 2, 3], [2, 3, 1]]
+    assert part.num_relations == 5
