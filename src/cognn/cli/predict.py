@@ -19,7 +19,7 @@ class Predict:
     graph: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[GRAPH]")] = ""
     """New graph with the same columns: a node table, or a store; by default the graph of the run."""
     edges: str = ""
-    """Edge table of the new graph."""
+    """Edge table of the new graph; several as NAME=FILE, each a relation of that name."""
     graphs: str = ""
     """Table of the new graphs (graph tasks); by default the graphs that the node table names."""
     out: Path = Path("predictions.csv")

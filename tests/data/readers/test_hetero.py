@@ -133,6 +133,8 @@ def change(what: str) -> HeteroData:
         data[CITES].edge_attr = torch.ones(7, 1)
     if what == "short features":
         data[CITES].edge_attr = torch.ones(6, 1)
+    if what == "a number for features":
+        data[CITES].edge_attr = torch.tensor(1.0)
     if what == "nan":
         data["author"].x[1, 1] = torch.nan
     if what == "integers":
@@ -160,7 +162,8 @@ def change(what: str) -> HeteroData:
         ("no edges", "data['author', 'writes', 'paper']: expected an edge_index of integers (2, E), got none"),
         ("weights", "data['paper', 'cites', 'paper']: edge_weight is not used; make it a column of edge_attr"),
         ("features of some edges", "data['author', 'writes', 'paper']: has no edge_attr, unlike data['paper', 'cites'"),
-        ("short features", "data['paper', 'cites', 'paper']: edge_attr has 6 rows, there are 7 edges"),
+        ("short features", "data['paper', 'cites', 'paper']: edge_attr has shape (6, 1), there are 7 edges"),
+        ("a number for features", "data['paper', 'cites', 'paper']: edge_attr has shape (), there are 7 edges"),
         ("nan", "data['author']: 'x'[1, 1] is nan; expected finite numbers"),
         ("integers", "data['author']: x holds integers, 0 to 15"),
         ("short target", "data['paper']: y has shape (5,), there are 12 nodes"),

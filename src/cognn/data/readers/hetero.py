@@ -103,9 +103,9 @@ def hetero_arrays(
         edges = _edges(data[source, relation, target], own, read, (types.sizes[source], types.sizes[target]))
         ends.append(edges + np.array([[types.start[source]], [types.start[target]]]))
         codes.append(np.full(edges.shape[1], relation_names.index(word)))
-        attr[own] = read(own, data[source, relation, target], "edge_attr")
-        if attr[own] is not None and len(attr[own]) != edges.shape[1]:  # type: ignore[arg-type]
-            raise DataError(f"{own}: edge_attr has {len(attr[own])} rows, there are {edges.shape[1]} edges")  # type: ignore[arg-type]
+        values = attr[own] = read(own, data[source, relation, target], "edge_attr")
+        if values is not None and values.shape[:1] != edges.shape[1:]:
+            raise DataError(f"{own}: edge_attr has shape {values.shape}, there are {edges.shape[1]} edges")
     items, own = data[types.target], f"{name}[{types.target!r}]"
     y = read(own, items, "y")
     masks = {part: mask for part in PARTS if (mask := read(own, items, f"{part}_mask")) is not None}

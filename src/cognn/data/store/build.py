@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from cognn.config.edge_tables import named_tables
 from cognn.config.options import DataConfig, refuse_unused
-from cognn.data.dataset import Dataset, Split, known_items
+from cognn.data.dataset import Dataset, known_items
 from cognn.data.readers.files import edges_directed, fit_schema, is_folder, table_in
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown
 from cognn.data.splitting import column_splits, random_splits
 from cognn.data.store.disk_sort import DiskSort
-from cognn.data.store.store import SPLIT_CODES, Store, open_store, write_header
+from cognn.data.store.save import save, save_ids, save_targets
+from cognn.data.store.store import Store, open_store, write_header
 from cognn.data.tables.features import edge_features, node_features, require_columns
 from cognn.data.tables.ids import Ids
 from cognn.data.tables.relations import edge_types, open_edges
@@ -38,7 +38,6 @@ Progress = Callable[[str, int, int], None]
 """Called with the current step, the amount done and the total."""
 STREAMED = (*CSV, *PARQUET, ".npy")
 MIN_ROWS, MAX_ROWS = 1 << 12, 1 << 20
-ID_CHUNK = 1 << 20
 WITH_SCHEMA = "files that are read with the schema of a run"
 
 
@@ -53,16 +52,16 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
         raise DataError(f"{dataset.name}: a store holds one graph of a node task, not many graphs")
     graph = dataset.graphs[0]
     with _new_folder(Path(out)) as folder:
-        _save(folder, "x", dataset.x.numpy().astype(np.float32, copy=False))
-        _save(folder, "in_ptr", graph.in_ptr.numpy().astype(np.int64))
-        _save(folder, "in_sender", graph.in_sender.numpy())
+        save(folder, "x", dataset.x.numpy().astype(np.float32, copy=False))
+        save(folder, "in_ptr", graph.in_ptr.numpy().astype(np.int64))
+        save(folder, "in_sender", graph.in_sender.numpy())
         if dataset.edge_attr is not None:
-            _save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
+            save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
         if graph.edge_type is not None:
-            _save(folder, "edge_type", graph.edge_type[graph.in_edge.long()].int().numpy())
-        _save_targets(folder, dataset.y, dataset.splits)
+            save(folder, "edge_type", graph.edge_type[graph.in_edge.long()].int().numpy())
+        save_targets(folder, dataset.y, dataset.splits)
         if dataset.item_ids is not None:
-            _save_ids(folder, pl.Series(dataset.item_ids, dtype=pl.String))
+            save_ids(folder, pl.Series(dataset.item_ids, dtype=pl.String))
         names = ("class_names", "edge_categories", "node_categories", "sign_columns", "relation_names", "num_relations")
         facts = {name: getattr(dataset, name) for name in names}
         write_header(folder, dataset.name, dataset.task, facts, dataset.schema)
@@ -147,7 +146,7 @@ def _tables(
     _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, progress)
     ids = Ids(table, roles.id)
     if not ids.numbered:
-        _save_ids(folder, ids.keys)
+        save_ids(folder, ids.keys)
     _edges(folder, tables, roles, ids, schema, memory, schema.directed, progress)
     facts = {"class_names": schema.class_names, "edge_categories": schema.edge_categories}
     return facts | {"relation_names": schema.relations, "num_relations": len(schema.relations or [""])}, schema
@@ -172,7 +171,7 @@ def _fit(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Sche
         splits = column_splits(table, roles.splits, items)
     else:
         splits = random_splits(items, config.random_splits, config.data_seed)
-    _save_targets(folder, targets.y, splits)
+    save_targets(folder, targets.y, splits)
     return fit_schema(tables, roles, config, directed, targets)
 
 
@@ -294,31 +293,3 @@ def _matrix(name: str) -> NDArray[Any]:
 
 def _rows(memory: int, size: int) -> int:
     return min(max(memory // (4 * size), MIN_ROWS), MAX_ROWS)
-
-
-def _save_targets(folder: Path, y: Tensor, splits: list[Split]) -> None:
-    _save(folder, "y", y.numpy())
-    if splits:
-        part = np.zeros((len(splits), len(y)), np.int8)
-        for row, split in zip(part, splits, strict=True):
-            for bit, items in enumerate((split.train, split.val, split.test)):
-                row[items.numpy()] |= 1 << bit
-        part = SPLIT_CODES[part]
-        _save(folder, "split", part)
-
-
-def _save_ids(folder: Path, keys: pl.Series) -> None:
-    ptr = allocate(folder / "id_ptr.npy", np.int64, (len(keys) + 1,))
-    ptr[0] = 0
-    for first in range(0, len(keys), ID_CHUNK):
-        ptr[first + 1 : first + ID_CHUNK + 1] = keys.slice(first, ID_CHUNK).cast(pl.String).str.len_bytes().to_numpy()
-    np.cumsum(ptr, out=ptr)
-    text = allocate(folder / "id_text.npy", np.uint8, (int(ptr[-1]),))
-    for first in range(0, len(keys), ID_CHUNK):
-        part = "".join(keys.slice(first, ID_CHUNK).cast(pl.String).to_list()).encode()
-        text[ptr[first] : ptr[first] + len(part)] = np.frombuffer(part, np.uint8)
-
-
-def _save(folder: Path, name: str, values: NDArray[Any]) -> None:
-    array = allocate(folder / f"{name}.npy", values.dtype, values.shape)
-    array[:] = values
