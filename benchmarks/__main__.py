@@ -22,6 +22,7 @@ BENCHMARKS = (
     "enzymes",
     "base_ratio",
     "heads",
+    "relations",
     "peers",
     "scaling",
     "spmm",

@@ -249,10 +249,6 @@ def test_relations_of_a_graph_without_edges_and_its_repr() -> None:
     assert repr(graph) == "Graph(num_nodes=3, num_edges=2, num_relations=5)"
 
 
-ORDER = "Graph._prepare takes the loopless graph before Graph._relate sets the relations"
-"""Why some tests below fail; delete the marks with the defect."""
-
-
 def triples(part: Graph) -> list[list[int]]:
     """Sender, receiver and relation of every edge, in the order of the sparse product."""
     return torch.stack([part.in_sender, part.in_receiver, part.edge_type[part.in_edge.long()]]).T.tolist()
@@ -287,7 +283,6 @@ def test_a_batch_has_the_relations_of_its_graphs(a: Case, b: Case) -> None:
     assert torch.equal(joined.edge_type, torch.cat([g.edge_type for g in (parts[0], parts[1], parts[0])]))
 
 
-@pytest.mark.xfail(strict=True, reason=ORDER)
 def test_a_graph_without_its_self_loops_has_relations() -> None:
     edge_index, types = torch.tensor([[0, 1, 1, 2], [1, 1, 2, 2]]), torch.tensor([2, 1, 0, 1])
     graph = Graph(edge_index, 3, types)

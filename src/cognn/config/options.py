@@ -84,6 +84,16 @@ class ModelConfig:
     """Actions drawn in training, or gates that are their probabilities; `added` and `random` are controls."""
     action_sharing: Literal["shared", "per_layer"] = "shared"
     """One action network for all layers, or one for each."""
+    directions: Literal["in", "both"] = "in"
+    """Messages along the edges, or also against them, with weights and actions of their own."""
+    direction_share: str = "0.5"
+    """Share of the messages against the edges, for directions=both: a number from 0 to 1, or `learned`."""
+    num_bases: int | None = None
+    """Matrices that the weights of all relations are combinations of; by default one for each."""
+    num_blocks: int | None = None
+    """Diagonal blocks of the weights of a relation; by default they are full."""
+    relation_actions: Literal["per_relation", "shared"] = "per_relation"
+    """Actions for every relation and direction, or the same in all."""
     temperature: str = "learned"
     """Temperature of the Gumbel-softmax: `learned`, or a number above 0."""
     tau0: float = 0.1
@@ -118,8 +128,12 @@ class ModelConfig:
     only_cognn: ClassVar[tuple[str, ...]] = (
         *("env", "action", "action_channels", "action_layers", "action_space"),
         *("action_heads", "gates", "action_sharing", "temperature", "tau0", "standard_bias", "mean_over"),
+        *("directions", "direction_share", "num_bases", "num_blocks", "relation_actions"),
     )
     """Options that baselines do not have."""
+
+    of_relations: ClassVar[tuple[str, ...]] = ("directions", "direction_share", "num_bases", "num_blocks")
+    """Those of them that meangnn and sumgnn, the base networks of a Co-GNN, have."""
 
     @property
     def acts(self) -> bool:
@@ -265,13 +279,10 @@ class Config:
                 raise ConfigError(f"{name}: expected 0 or more and below 1, got {value}")
         if t.warmup_epochs >= t.epochs and t.warmup_epochs:
             raise ConfigError(f"warmup_epochs: expected fewer than epochs={t.epochs}, got {t.warmup_epochs}")
-        if m.temperature != "learned":
-            try:
-                number = float(m.temperature)
-            except ValueError:
-                number = -1.0
-            if not number > 0:
-                raise ConfigError(f"temperature: expected learned or a number above 0, got {m.temperature!r}")
+        if m.temperature != "learned" and not _number(m.temperature) > 0:
+            raise ConfigError(f"temperature: expected learned or a number above 0, got {m.temperature!r}")
+        if m.direction_share != "learned" and not 0 <= _number(m.direction_share) <= 1:
+            raise ConfigError(f"direction_share: expected learned or a number from 0 to 1, got {m.direction_share!r}")
 
 
 def resolved(model: dict[str, Any], train: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -288,6 +299,14 @@ def refuse_unused(config: DataConfig, used: set[str], source: str) -> None:
     for option in fields(config):
         if option.name not in used and getattr(config, option.name) != option.default:
             raise ConfigError(f"{option.name}: has no effect for {source}; leave it out")
+
+
+def _number(text: str) -> float:
+    """A number, or nan."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _at_least(low: float, **values: float) -> None:

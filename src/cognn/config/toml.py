@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import tomli_w
@@ -68,18 +69,14 @@ def from_mapping(document: Mapping[str, Any], source: str, base: Config | None =
 
 
 def _typed(name: str, value: Any, kind: Any) -> Any:
+    if isinstance(kind, UnionType):  # such as float | None, where None is the option left out
+        kind = kind.__args__[0]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if kind in (int, float, str, bool):
         if type(value) is not kind:
-            raise ConfigError(f"{name}: expected {kind.__name__}, got {value!r}")
-    elif kind == float | None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigError(f"{name}: expected float, got {value!r}")
-        return float(value)
-    elif kind == bool | None:
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name}: expected true or false, got {value!r}")
+            expected = "true or false" if kind is bool else kind.__name__
+            raise ConfigError(f"{name}: expected {expected}, got {value!r}")
     elif value not in kind.__args__:
         raise ConfigError(f"{name}: expected one of {', '.join(kind.__args__)}, got {value!r}")
     return value

@@ -148,8 +148,8 @@ class Graph(Adjacency):
     ) -> None:
         check_edges(edge_index, num_nodes)
         with torch.inference_mode(False):  # a graph first used in inference mode must also work in training
+            self._relate(None if edge_type is None else edge_type.detach().clone(), num_relations, edge_index.size(1))
             self._prepare(edge_index.detach().as_subclass(Tensor).to(torch.long, copy=True), num_nodes)
-            self._relate(None if edge_type is None else edge_type.detach().clone(), num_relations)
 
     @staticmethod
     def owning(
@@ -159,12 +159,12 @@ class Graph(Adjacency):
         check_edges(edge_index, num_nodes)
         out = Graph.__new__(Graph)
         with torch.inference_mode(False):
+            out._relate(edge_type, num_relations, edge_index.size(1))
             out._prepare(edge_index, num_nodes)
-            out._relate(edge_type, num_relations)
         return out
 
-    def _relate(self, edge_type: Tensor | None, num_relations: int | None) -> None:
-        check_edge_type(edge_type, num_relations, self.num_edges)
+    def _relate(self, edge_type: Tensor | None, num_relations: int | None, num_edges: int) -> None:
+        check_edge_type(edge_type, num_relations, num_edges)
         if edge_type is not None:
             self.edge_type = edge_type.long()
             self.num_relations = num_relations or (int(edge_type.max()) + 1 if edge_type.numel() else 1)

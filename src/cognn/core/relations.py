@@ -40,6 +40,61 @@ def relations(graph: Graph, both: bool = False, compact: bool | None = None) -> 
     return tuple(parts)
 
 
+class RelationStack(NamedTuple):
+    """All relations as one sparse matrix with a row for every receiver of every relation: ``(pairs, nodes)``.
+
+    One product sums the messages of all relations, and its cost does not depend on their number.
+
+    Attributes:
+        adjacency: The matrix.  Its rows are sorted by relation, then receiver.
+        receivers: The receiver ``(pairs,)`` of every row.
+        collect: The matrix ``(nodes, pairs)`` that adds the rows of a receiver.
+        sizes: Number of rows of each relation.
+        edge_relation: The relation ``(E,)`` of every edge, in the order of ``adjacency.in_edge``.
+        pair_relation: The relation ``(pairs,)`` of every row.
+    """
+
+    adjacency: Adjacency
+    receivers: Tensor
+    collect: Adjacency
+    sizes: list[int]
+    edge_relation: Tensor
+    pair_relation: Tensor
+
+
+def relation_stack(graph: Graph, both: bool = False) -> RelationStack:
+    """The stacked relations of ``graph`` by edge type; with ``both``, then those of the reversed edges.  Cached."""
+    stack: RelationStack = graph.once(("relation stack", both), partial(_stack, graph, both))
+    return stack
+
+
+def _stack(graph: Graph, both: bool) -> RelationStack:
+    sender, receiver = torch.cat([graph.edge_index, graph.edge_index.flip(0)], 1) if both else graph.edge_index
+    types = torch.zeros_like(graph.edge_index[0]) if graph.edge_type is None else graph.edge_type
+    kinds = torch.cat([types, types + graph.num_relations]) if both else types
+    pairs, pair = (kinds * graph.num_nodes + receiver).unique(return_inverse=True)
+    receivers, of_pair = pairs % max(graph.num_nodes, 1), pairs // max(graph.num_nodes, 1)
+    adjacency = _rectangular(torch.stack([sender, pair]), graph.num_nodes, len(pairs))
+    order = adjacency.in_edge.long()
+    adjacency.in_edge = (order % max(graph.num_edges, 1)).to(adjacency.in_ptr)
+    collect = _rectangular(torch.stack([torch.arange(len(pairs)).to(pairs), receivers]), len(pairs), graph.num_nodes)
+    count = graph.num_relations * (1 + both)
+    return RelationStack(
+        adjacency, receivers, collect, torch.bincount(of_pair, minlength=count).tolist(), kinds[order], of_pair
+    )
+
+
+def _rectangular(edge_index: Tensor, num_senders: int, num_receivers: int) -> Adjacency:
+    """An adjacency whose receivers are no senders; it has neither self-loops nor rows of its own."""
+    tensors = sort_edges(edge_index, max(num_senders, num_receivers))._asdict()
+    tensors["in_ptr"], tensors["out_ptr"] = (
+        tensors["in_ptr"][: num_receivers + 1],
+        tensors["out_ptr"][: num_senders + 1],
+    )
+    tensors["ones"] = torch.ones(edge_index.size(1), device=edge_index.device)
+    return Adjacency.from_tensors(tensors, num_senders, num_receivers)
+
+
 def _split(graph: Graph, compact: bool) -> tuple[Relation, ...]:
     if graph.num_relations == 1:
         return (Relation(graph),)

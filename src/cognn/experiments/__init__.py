@@ -22,6 +22,7 @@ TABLES: dict[str, str] = {
     "peptides-func": "table: average precision on the long-range molecules",
     "cycles": "table: one cycle or two, which no base network can distinguish",
     "heads": "table: actions per slice of the channels, against the base network and five controls",
+    "outlook": "table: the paper's outlook, actions per direction and per relation, against networks without actions",
     "ablations": "tables: the effect of each choice, and whether the actions help at all",
 }
 FIGURES: dict[str, str] = {

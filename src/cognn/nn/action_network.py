@@ -87,7 +87,7 @@ class ActionNetwork(nn.Module):
         """
         graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
         edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
-        return self.logits(h, Hearing(graph, edge_attr=edge_attr, relations=self.relations.of(graph)))
+        return self.logits(h, self.relations.hearing(graph, edge_attr))
 
     def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
         """Logits of the states ``h``; every node hears all its neighbours."""

@@ -167,6 +167,14 @@ class ActionSpace:
         """The same codes without broadcasting: STANDARD becomes LISTEN, BROADCAST becomes ISOLATE."""
         return actions | 1
 
+    def part(self, actions: Tensor, probs: Tensor, relation: int, head: int) -> tuple[Tensor, Tensor]:
+        """What nodes do in one relation and slice: codes ``(...)`` of the four actions, and probabilities ``(..., 4)``.
+
+        They come from codes ``(..., heads)`` and probabilities ``(..., heads, actions)`` of all.
+        """
+        column = (relation * self.slices if self.relations > 1 else 0) + head
+        return actions[..., column], probs[..., column, :]
+
     def probabilities(self, logits: Tensor) -> Tensor:
         """Probabilities ``(N, actions)``, or ``(N, heads, actions)``, of the actions."""
         return logits.softmax(-1)
@@ -303,6 +311,13 @@ class DirectedSpace(ActionSpace):
     def muted(self, actions: Any) -> Any:
         """The same codes without broadcasting, in either direction."""
         return actions | 5
+
+    def part(self, actions: Tensor, probs: Tensor, relation: int, head: int) -> tuple[Tensor, Tensor]:
+        """What nodes do in one relation and slice, which is one of the two halves of their action."""
+        types = self.relations // 2
+        codes, chosen = super().part(actions, probs, relation % types, head)
+        pairs = chosen.unflatten(-1, (4, 4))
+        return (codes // 4, pairs.sum(-1)) if relation < types else (codes % 4, pairs.sum(-2))
 
     def expected_gates(self, probs: Tensor) -> Gates:
         """Probabilities of listening and of broadcasting: along the edges for all heads, then against them."""

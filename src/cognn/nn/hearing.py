@@ -11,7 +11,7 @@ from torch import Tensor, cat
 
 from cognn.core import ops
 from cognn.core.graph import Adjacency
-from cognn.core.relations import Relation
+from cognn.core.relations import Relation, RelationStack
 from cognn.nn.edge_features import EdgeMessages
 
 
@@ -37,6 +37,8 @@ class Hearing(NamedTuple):
         mask: Edge mask ``(E,)`` of a PyG explainer in the same order, or None.
         sender_count: :meth:`heard_count` of every sender, for a block, which lacks the edges of its outside senders.
         relations: The relations of a relational model, by edge type and direction; else empty.
+        stack: All of them as one matrix, for models with one head, which is faster.
+        edge_gate: A gate ``(E,)`` of every edge, sorted by receiver, or None.
     """
 
     adjacency: Adjacency
@@ -45,6 +47,8 @@ class Hearing(NamedTuple):
     mask: Tensor | None = None
     sender_count: Tensor | None = None
     relations: tuple[Relation, ...] = ()
+    stack: RelationStack | None = None
+    edge_gate: Tensor | None = None
 
     @property
     def heads(self) -> int:
@@ -65,6 +69,25 @@ class Hearing(NamedTuple):
             if gates is not None and nodes is not None:
                 gates = Gates(gates.listen[nodes[: adjacency.num_receivers]], gates.broadcast[nodes])
             yield nodes, self._replace(adjacency=adjacency, gates=gates, relations=())
+
+    def stacked(self) -> "tuple[Hearing, Tensor | None]":
+        """The hearing of all relations at once, for one head, and the listen gate of every row of the stack.
+
+        Its receivers are the rows, and all of them listen.  Broadcast gates per relation become one number per edge.
+        """
+        assert self.stack is not None
+        adjacency, receivers = self.stack.adjacency, self.stack.receivers
+        heard = self._replace(adjacency=adjacency, gates=None, stack=None)
+        if self.gates is None:
+            return heard, None
+        listen, broadcast = self.gates
+        if listen.dim() == 3:
+            edge_gate = broadcast[adjacency.in_sender.long(), self.stack.edge_relation, 0]
+            ones = listen.new_ones(adjacency.num_senders + adjacency.num_receivers)
+            gates = Gates(ones[: adjacency.num_receivers], ones[: adjacency.num_senders])
+            return heard._replace(gates=gates, edge_gate=edge_gate), listen[receivers, self.stack.pair_relation, 0]
+        ones = listen.new_ones(adjacency.num_receivers)
+        return heard._replace(gates=Gates(ones, broadcast)), listen[receivers]
 
     def by_head(self, heads: int) -> "list[Hearing]":
         """The hearing of each of ``heads`` heads; one gate per node is that of all."""
@@ -89,7 +112,7 @@ class Hearing(NamedTuple):
         Head ``k`` owns slice ``k`` of the channels of ``x``.
         """
         listen, broadcast = (None, None) if self.gates is None else self.gates
-        return ops.heard(self.adjacency, x, _times(listen, scale), broadcast, _times(weight, self._mask()))
+        return ops.heard(self.adjacency, x, _times(listen, scale), broadcast, self._weight(weight))
 
     def total(self, weight: Tensor) -> Tensor:
         """Sum of the heard edge weights, ``l * (A_w @ b)``, which normalises an attention."""
@@ -103,7 +126,9 @@ class Hearing(NamedTuple):
 
     def broadcasting(self) -> Tensor:
         """Number of broadcasting in-neighbours of every receiver, whether it listens or not: ``A @ b``."""
-        return self.degree() if self.gates is None else ops.heard(self.adjacency, self.gates.broadcast)
+        if self.gates is None:
+            return self.degree()
+        return ops.heard(self.adjacency, self.gates.broadcast, weight=self.edge_gate)
 
     def heard_count(self) -> Tensor:
         """Number of neighbours that every receiver hears: ``l * (A @ b)``."""
@@ -136,7 +161,7 @@ class Hearing(NamedTuple):
         """
         assert self.edge_attr is not None
         listen, broadcast = (None, None) if self.gates is None else self.gates
-        weight = _times(weight, self._mask())
+        weight = self._weight(weight)
         if broadcast is not None and broadcast.dim() == 2:
             out: Tensor = messages.by_head(self.adjacency, self.edge_attr, broadcast, weight)
         else:
@@ -158,8 +183,10 @@ class Hearing(NamedTuple):
         """The gate ``(E,)`` of every edge in ``edge_index``; None if all are open."""
         return None if self.gates is None else self.gates.listen[edge_index[1]] * self.gates.broadcast[edge_index[0]]
 
-    def _mask(self) -> Tensor | None:
-        return None if self.mask is None else self.mask[self.adjacency.in_edge]
+    def _weight(self, weight: Tensor | None) -> Tensor | None:
+        """The weights ``(E,)`` of the edges with their gates and the mask of an explainer, sorted by receiver."""
+        mask = None if self.mask is None else self.mask[self.adjacency.in_edge]
+        return _times(_times(weight, self.edge_gate), mask)
 
 
 def _times(one: Tensor | None, other: Tensor | None) -> Tensor | None:

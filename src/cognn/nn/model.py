@@ -162,8 +162,9 @@ class CoGNN(nn.Module):
         checks.one_of("relation_actions", relation_actions, ["per_relation", "shared"])
         cut = {"hidden_channels": hidden_channels} | ({} if action is None else {"action_channels": action_channels})
         relations = relation_spec(num_relations, directions, direction_share, num_bases, num_blocks, cut)
-        if "gin" in (env, action):  # its nodes update their own state in every relation
-            relations = replace(relations, compact=False)
+        stacks = heads == 1 and all(layer in ("sum", "mean", None) for layer in (env, action))
+        # Nodes of GIN update their own state in every relation, whether they have edges in it or not.
+        relations = replace(relations, stacked=stacks, compact=False if "gin" in (env, action) else None)
         space = make_space(action_space, heads, *relations.gated(relation_actions == "per_relation"))
         if standard_bias is None:
             standard_bias = OPEN if space.heads > 1 else 0.0
@@ -267,7 +268,7 @@ class CoGNN(nn.Module):
         checks.actions(actions, self.num_layers, graph.num_nodes, self.space, self.action_network is not None)
         if isinstance(actions, Tensor) and actions.dim() == 2 and self.space.heads > 1:
             actions = actions.unsqueeze(-1).expand(-1, -1, self.space.heads)
-        hearing = Hearing(graph, edge_attr=edge_attr, relations=self.relations.of(graph))
+        hearing = self.relations.hearing(graph, edge_attr)
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if self.action_network is None:

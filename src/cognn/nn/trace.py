@@ -65,6 +65,26 @@ class Trace:
         space = action_space(self.space.name)
         return Trace(self.graph, self.actions[:, :, head], self.probs[:, :, head], space, self.directions)
 
+    def possible(self, relation: int) -> Tensor:
+        """The columns ``(E_r,)`` of ``edge_index`` along which, or against which, a relation can carry a message."""
+        kinds, types = self.graph.edge_type, self.graph.num_relations
+        if kinds is None:  # one type, or no edges
+            return torch.arange(self.graph.num_edges, device=self.actions.device)
+        return (kinds == relation % types).nonzero().flatten()
+
+    def routes(self, relation: int) -> Tensor:
+        """Who can send to whom in a relation: its edges ``(2, E_r)``, flipped if it is against them."""
+        ends = self.graph.edge_index[:, self.possible(relation)]
+        return ends.flip(0) if relation >= self.graph.num_relations else ends
+
+    def part(self, relation: int, head: int) -> tuple[Tensor, Tensor]:
+        """The decisions in one relation and one of the ``space.slices`` heads, as one of the four actions.
+
+        Returns codes ``(num_layers, N)`` of :class:`~cognn.Action` and probabilities ``(num_layers, N, 4)``.
+        """
+        shape = *self.actions.shape[:2], self.heads
+        return self.space.part(self.actions.view(shape), self.probs.reshape(*shape, -1), relation, head)
+
     def kept(self, layer: int, head: int | None = None, relation: int | None = None) -> Tensor:
         """Mask ``(E,)`` of the edges of ``edge_index`` that carried a message at a layer.
 

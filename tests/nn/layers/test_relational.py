@@ -43,7 +43,7 @@ def types(case: Case, number: int) -> Tensor:
 def hearing(layer: RelationalLayer, case: Case, gates: Gates | None, attr: Tensor | None = None) -> Hearing:
     number = layer.spec.num_relations
     graph = Graph(case.edge_index, case.num_nodes, types(case, number) if number > 1 else None, number)
-    return Hearing(graph, gates, attr, relations=layer.spec.of(graph))
+    return layer.spec.hearing(graph, attr)._replace(gates=gates)
 
 
 def by_edge(layer: RelationalLayer, case: Case, x: Tensor, gates: Gates, attr: Tensor | None = None) -> Tensor:
@@ -89,8 +89,7 @@ def relation_message(
     heard, more = torch.cat(sums, 1), torch.cat(extras, 1) if extras else 0
     if layer.kind == "gin":
         return part.lin_out(part.lin_in((1 + part.eps) * x + heard + more).relu())
-    blocks = layer.weights.matrices()[index]
-    return linear(heard, torch.block_diag(*blocks)) + more
+    return linear(heard, layer.weights.matrices()[index]) + more
 
 
 def attention(layer: nn.Module, x: Tensor, edges: Tensor, gates: Gates, extra: Tensor | None) -> Tensor:
@@ -124,6 +123,29 @@ def test_forced_gates_equal_one_message_per_edge(kind, directions, number, heads
     attr = attributes(edges, case.edge_index.size(1))
     out = layer(case.x, hearing(layer, case, gates, attr))
     torch.testing.assert_close(out, by_edge(layer, case, case.x, gates, attr))
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean", "mean-all"])
+@every_direction
+@pytest.mark.parametrize("number", RELATIONS)
+@pytest.mark.parametrize("edges", ["none", "continuous"])
+@given(case=cases(channels=6, layers=1), per_relation=st.booleans())
+def test_one_product_of_all_relations_equals_one_for_each(kind, directions, number, edges, case, per_relation) -> None:
+    spec = RelationSpec(number, directions, 0.3)
+    if spec.count == 1:
+        return
+    layer, gates = build(kind, spec, 1, edges), forced(case, spec, 1)
+    gates = gates if per_relation else Gates(*(gate[:, 0, 0] for gate in gates))
+    attr, found = attributes(edges, case.edge_index.size(1)), []
+    for stacked in (False, True):
+        layer.spec = replace(spec, stacked=stacked)
+        x, listen, broadcast = (part.clone().requires_grad_() for part in (case.x, *gates))
+        out = layer(x, hearing(layer, case, Gates(listen, broadcast), attr))
+        inputs = [x, listen, broadcast, *layer.parameters()]
+        grads = torch.autograd.grad(out.square().sum(), inputs, allow_unused=True, materialize_grads=True)
+        found.append([out, *grads])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 @every_kind
@@ -168,7 +190,7 @@ def test_permuted_relations_change_nothing(kind: str, case: Case, order: list[in
     spec = RelationSpec(3)
     layer, gates, kinds = build(kind, spec, 2), forced(case, spec, 2), types(case, 3)
     graph = Graph(case.edge_index, case.num_nodes, kinds, 3)
-    one = layer(case.x, Hearing(graph, gates, relations=spec.of(graph)))
+    one = layer(case.x, Hearing(graph, gates, relations=spec.hearing(graph).relations))
     place = torch.tensor(order).argsort()
     graph = Graph(case.edge_index, case.num_nodes, place[kinds], 3)
     if layer.convs is not None:
@@ -176,7 +198,7 @@ def test_permuted_relations_change_nothing(kind: str, case: Case, order: list[in
     else:
         layer.weights.weight.data = layer.weights.weight.data[order]
     permuted = Gates(*(gate[:, order] for gate in gates))
-    torch.testing.assert_close(one, layer(case.x, Hearing(graph, permuted, relations=spec.of(graph))))
+    torch.testing.assert_close(one, layer(case.x, Hearing(graph, permuted, relations=spec.hearing(graph).relations)))
 
 
 @pytest.mark.parametrize("peer", [RGCNConv, FastRGCNConv])

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import mean
 from typing import Any, Literal
 
 import torch
@@ -20,7 +21,7 @@ from cognn.experiments.harness import record
 from cognn.experiments.harness.recipes import slug
 from cognn.experiments.harness.record import comparable_options, recorded_options, summarise_cells
 from cognn.experiments.statistics.formatting import axis_units
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE, Runs, gains_over_base
+from cognn.experiments.statistics.paired_gains import GAINS_TITLE, Runs, gain, gains_over_base, paired_scores
 from cognn.experiments.statistics.significance import PublishedScore
 from cognn.files.atomic import write
 from cognn.nn.actions import ActionMode
@@ -66,6 +67,8 @@ class TableCell:
     config: Config
     paper: PublishedScore | None = None
     seeds: int = 1
+    source: str = ""
+    """Name of the data, if the table compares it with another dataset, such as the same graph without directions."""
 
 
 @dataclass
@@ -185,7 +188,7 @@ class ExperimentRunner:
 
     def _config(self, cell: TableCell, seed: int) -> Config:
         data, model, options = (replace(part) for part in vars(cell.config).values())
-        data.dataset = cell.dataset  # a recipe may serve another dataset of the same kind
+        data.dataset = cell.source or cell.dataset  # a recipe may serve another dataset of the same kind
         limits = self.limits
         if limits.epochs is not None and options.epochs > limits.epochs:
             options.warmup_epochs = options.warmup_epochs * limits.epochs // options.epochs
@@ -263,6 +266,25 @@ class ExperimentRunner:
         """Remove all other runs of the cell from the record: their recipe has changed since."""
         here = (cell.dataset, cell.model)
         self.runs = [run for run in self.runs if (run["dataset"], run["model"]) != here or run in runs]
+
+    def compare(
+        self, title: str, dataset: str, ours: Mapping[str, Runs], others: Mapping[str, Runs], order: Sequence[str]
+    ) -> None:
+        """Write the gains of the one model in ``ours`` over ``others``, as a fact and a figure.
+
+        ``order`` are the datasets in the order of the table.
+        """
+        ((name, runs),) = ours.items()
+        rows = [row for row in self.facts.setdefault(title, []) if row["dataset"] != dataset]
+        for other, theirs in others.items():
+            if paired_scores(runs, theirs)[0]:
+                row = {"dataset": dataset, "model": name, "compared with": other}
+                rows.append(row | gain(runs, theirs, "Co-GNN", "base"))
+        self.facts[title] = sorted(rows, key=lambda row: order.index(row["dataset"]))
+        model = runs[0]["model"]
+        shown = {key: [mean(run["test"] for run in some)] for key, some in {model: runs, **others}.items() if some}
+        self.plot_scores({key: [(*score, None)] for key, score in shown.items()}, ("test",), runs[0]["metric"], dataset)
+        self.write_record()
 
     def write_record(self) -> None:
         """Write the record as it is now; called after every run, since a process may stop at any time."""

@@ -13,7 +13,7 @@ from cognn.experiments.harness.record import read_record
 from cognn.experiments.pages.action_gain import action_gain_table
 from cognn.experiments.pages.markdown import markdown_table
 from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_mean_std, gain_with_p
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE, HEADS_TITLE
+from cognn.experiments.statistics.paired_gains import GAINS_TITLE, HEADS_TITLE, OUTLOOK_TITLE
 
 SIGNS = {"above": "▲", "equal": "≈", "below": "▼", "untested": "·"}
 """Between our score and the paper's: ours is better, equal within noise, worse, or not tested."""
@@ -35,7 +35,7 @@ def fill_tables(text: str, results: Path) -> str:
             raise RunError(f"{path}: not found; run cognn reproduce {match['name']} first")
         record = read_record(path)
         parts = [scores_table(record["summary"])]
-        for title in (GAINS_TITLE, HEADS_TITLE):
+        for title in (GAINS_TITLE, HEADS_TITLE, OUTLOOK_TITLE):
             if rows := record["facts"].get(title):
                 parts.append(f"{title}:\n\n{gains_table(rows)}")
         page = f"{results.name}/{match['name']}.md"

@@ -17,6 +17,9 @@ GAINS_TITLE = "What the actions add over the tuned base network, paired over the
 HEADS_TITLE = "What heads add, paired over the same splits"
 """Title of the same fact in the record of the heads, over the controls."""
 
+OUTLOOK_TITLE = "What directions and relations add, and actions in them, paired over the same splits"
+"""Title of the same fact in the record of the outlook."""
+
 
 def paired_scores(ours: Runs, theirs: Runs) -> tuple[list[float], list[float]]:
     """Test scores of both on the splits and seeds that both have, in the same order."""

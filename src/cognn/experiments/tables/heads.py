@@ -8,15 +8,14 @@ tables; their runs are read from those records.
 from collections.abc import Callable
 from dataclasses import replace
 from math import log
-from statistics import mean
 from typing import Any, NamedTuple
 
 from cognn.config.options import Config
 from cognn.data.dataset import Dataset
-from cognn.experiments.harness.recipes import load_recipe
+from cognn.experiments.harness.recipes import changed, load_recipe
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.paired_gains import HEADS_TITLE, Runs, gain, paired_scores
+from cognn.experiments.statistics.paired_gains import HEADS_TITLE, Runs
 from cognn.experiments.tables.ablations import kept_share
 from cognn.run.train import run_config
 from cognn.train.build import build_model, num_parameters
@@ -89,13 +88,6 @@ def run(runner: ExperimentRunner) -> None:
         _compare(runner, dataset, cells)
 
 
-def changed(config: Config, changes: dict[str, Any]) -> Config:
-    """The recipe with these options of model and training changed."""
-    model = {key: value for key, value in changes.items() if hasattr(config.model, key)}
-    train = {key: value for key, value in changes.items() if hasattr(config.train, key)}
-    return Config(config.data, replace(config.model, **model), replace(config.train, **train))
-
-
 def widened(config: Config, recipe: Config, dataset: Dataset) -> Config:
     """The config in the smallest width that has as many weights as the recipe."""
     size: Callable[[Config], int] = lambda config: num_parameters(build_model(config.model, dataset))  # noqa: E731
@@ -130,16 +122,7 @@ def _compare(runner: ExperimentRunner, dataset: str, cells: dict[str, TableCell]
     known = _table_runs(runner, subject.experiment, dataset)
     others = {f"tuned base, {subject.base}": known.get(subject.base, [])}
     others |= {f"one head, {subject.one_head}": known.get(subject.one_head, []), **runs}
-    rows = runner.facts.setdefault(HEADS_TITLE, [])
-    rows = [row for row in rows if row["dataset"] != dataset]
-    for name, theirs in others.items():
-        if paired_scores(ours, theirs)[0]:
-            row = {"dataset": dataset, "model": "heads", "compared with": name}
-            rows.append(row | gain(ours, theirs, "Co-GNN", "base"))
-    runner.facts[HEADS_TITLE] = sorted(rows, key=lambda row: list(SUBJECTS).index(row["dataset"]))
-    shown = {name: [mean(run["test"] for run in some)] for name, some in {MODEL: ours, **others}.items() if some}
-    runner.plot_scores({name: [(*score, None)] for name, score in shown.items()}, ("test",), ours[0]["metric"], dataset)
-    runner.write_record()
+    runner.compare(HEADS_TITLE, dataset, {"heads": ours}, others, list(SUBJECTS))
 
 
 def _table_runs(runner: ExperimentRunner, experiment: str, dataset: str) -> dict[str, Runs]:

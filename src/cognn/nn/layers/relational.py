@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from cognn.core import ops
 from cognn.core.graph import Graph
-from cognn.core.relations import Relation, relations
+from cognn.core.relations import RelationStack, relation_stack, relations
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers.base import CooperativeLayer
@@ -41,6 +42,9 @@ class RelationSpec:
     compact: bool | None = None
     """Whether a relation leaves out the nodes without its edges; see :func:`cognn.core.relations.relations`."""
 
+    stacked: bool = False
+    """Whether all relations are one sparse product, which knows one head and layers that sum or average."""
+
     @property
     def count(self) -> int:
         """Number of relations, each with an adjacency and weights of its own."""
@@ -50,9 +54,14 @@ class RelationSpec:
         """The number of relations with gates of their own, and whether the second half of them is against the edges."""
         return self.count if per_relation else 1, self.directions == "both"
 
-    def of(self, graph: Graph) -> tuple[Relation, ...]:
-        """The relations of a graph; empty if there is only one."""
-        return relations(graph, self.directions == "both", self.compact) if self.count > 1 else ()
+    def hearing(self, graph: Graph, edge_attr: Tensor | None = None) -> Hearing:
+        """What the nodes of a graph hear when all gates are open."""
+        if self.count == 1:
+            return Hearing(graph, edge_attr=edge_attr)
+        both = self.directions == "both"
+        if self.stacked:
+            return Hearing(graph, edge_attr=edge_attr, stack=relation_stack(graph, both))
+        return Hearing(graph, edge_attr=edge_attr, relations=relations(graph, both, self.compact))
 
 
 def relation_spec(
@@ -116,17 +125,14 @@ class RelationWeights(nn.Module):
             nn.init.normal_(self.coefficient, std=self.coefficient.size(1) ** -0.5)
 
     def matrices(self) -> Tensor:
-        """The matrices ``(relations, blocks, out / blocks, in / blocks)``."""
-        if self.coefficient is None:
-            return self.weight
-        return torch.einsum("rb,bkoi->rkoi", self.coefficient, self.weight)
-
-
-def block_linear(x: Tensor, matrix: Tensor) -> Tensor:
-    """``x`` ``(N, in)`` times a block-diagonal matrix, given by its blocks ``(blocks, out / blocks, in / blocks)``."""
-    if matrix.size(0) == 1:
-        return linear(x, matrix[0])
-    return torch.einsum("nki,koi->nko", x.unflatten(1, (matrix.size(0), -1)), matrix).flatten(1)
+        """The matrices ``(relations, out, in)``."""
+        weight: Tensor = self.weight
+        if self.coefficient is not None:
+            weight = torch.einsum("rb,bkoi->rkoi", self.coefficient, weight)
+        if weight.size(1) == 1:
+            return weight[:, 0]
+        diagonal = torch.eye(weight.size(1), dtype=weight.dtype, device=weight.device)
+        return torch.einsum("rkoi,kl->rkoli", weight, diagonal).flatten(3).flatten(1, 2)
 
 
 class RelationalLayer(CooperativeLayer):
@@ -190,6 +196,8 @@ class RelationalLayer(CooperativeLayer):
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
+        if hearing.stack is not None:
+            return self._update_stacked(x, hearing, hearing.stack)
         out = self.lin_self(hearing.own(x))
         matrices = None if self.convs is not None else self.weights.matrices()
         rows, messages = [], []
@@ -205,6 +213,26 @@ class RelationalLayer(CooperativeLayer):
                 messages.append(message)
         return out.index_add(0, torch.cat(rows), torch.cat(messages)) if rows else out
 
+    def _update_stacked(self, x: Tensor, hearing: Hearing, stack: RelationStack) -> Tensor:
+        """The update with one sparse product for all relations, instead of one for each.
+
+        The rows are scaled while they are collected: they may be many more than nodes.
+        """
+        heard, factors = hearing.stacked()
+        if self.kind == "mean":
+            scale = mean_scale(heard, self.mean_over, x.dtype)
+            factors = scale if factors is None else factors * scale
+        matrices, shares = self.weights.matrices(), [self._share(index) for index in range(self.spec.count)]
+        if shares[0] is not None:
+            share = torch.stack([torch.as_tensor(share, dtype=x.dtype, device=x.device) for share in shares])
+            of_row = share[stack.pair_relation]
+            factors = of_row if factors is None else factors * of_row
+        message = ops.grouped_linear(heard.sum(x), matrices, stack.sizes)
+        if self.edges is not None:
+            message = message + heard.edges(self.edges)
+        weight = None if factors is None else factors[stack.collect.in_sender.long()]
+        return self.lin_self(hearing.own(x)) + ops.heard(stack.collect, message, weight=weight)
+
     def _message(self, index: int, x: Tensor, hearing: Hearing, matrix: Tensor | None) -> Tensor:
         if matrix is None:
             assert self.convs is not None
@@ -212,8 +240,8 @@ class RelationalLayer(CooperativeLayer):
         scale = mean_scale(hearing, self.mean_over, x.dtype) if self.kind == "mean" else None
         hearing = degree_scaled(hearing, x.dtype) if self.kind == "gcn" else hearing
         first = self.out_channels < self.in_channels and hearing.heads == 1  # a narrower sparse product
-        out = hearing.sum(block_linear(x, matrix) if first else x, scale=scale)
-        out = out if first else block_linear(out, matrix)
+        out = hearing.sum(linear(x, matrix) if first else x, scale=scale)
+        out = out if first else linear(out, matrix)
         return out if self.edges is None else out + hearing.edges(self.edges, scale=scale)
 
     def _share(self, index: int) -> Tensor | float | None:
