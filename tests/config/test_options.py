@@ -157,5 +157,5 @@ def test_the_defaults_are_those_of_the_model() -> None:
     shared = {name for name in ours.keys() & its.keys() if its[name].default is not its[name].empty}
     assert len(shared) > 12
     # `fit` pools only where the items are graphs, so that its default can be a mean; the others are numbers as words.
-    assert {name for name in shared if ours[name] != its[name].default} == {"pool", "action_heads"}
+    assert {name for name in shared if ours[name] != its[name].default} == {"pool", "action_heads", "direction_share"}
     assert ours["action_heads"] == str(its["action_heads"].default)

@@ -41,12 +41,14 @@ def test_every_recipe_builds_its_model(file: Path) -> None:
     config = recipes.load_config(file)
     entry = ENTRIES[config.data.dataset]
     outputs = 1 if entry.kind == "binary" else 5
+    relations = int(entry.facts.get("relations", 1))
+    types = torch.zeros(2, dtype=torch.long) if relations > 1 else None
     small = Dataset(
         config.data.dataset,
         Task(entry.level, entry.kind, outputs, entry.metric),
         torch.randn(4, 3),
         torch.zeros(4) if entry.kind == "binary" else torch.zeros(4, outputs),
-        [Graph(torch.tensor([[0, 1], [1, 0]]), 4)],
+        [Graph(torch.tensor([[0, 1], [1, 0]]), 4, types, relations)],
         [],
     )
     build_model(config.model, small)
