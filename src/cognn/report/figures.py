@@ -66,7 +66,7 @@ def canvas(title: str = "", width: float = 4.2, height: float = 2.8, **options: 
     axes = figure.add_subplot(**options)
     axes.spines[["top", "right"]].set_visible(False)
     if title:
-        axes.set_title(_literal(title), fontsize=10)
+        axes.set_title(literal(title), fontsize=10)
     return figure, axes
 
 
@@ -96,7 +96,7 @@ def curves(
         mark = len(x) <= 30 if markers is None else markers
         look: dict[str, Any] = {"color": series(index), "linestyle": STYLES[index % len(STYLES)], "linewidth": 1.4}
         marker = MARKERS[index % len(MARKERS)] if mark else None
-        axes.plot(x, y, label=_literal(name) or None, marker=marker, markersize=3.5, **look)
+        axes.plot(x, y, label=literal(name) or None, marker=marker, markersize=3.5, **look)
         if spread:
             axes.fill_between(x, y - spread[0], y + spread[0], color=look["color"], alpha=0.18, linewidth=0)
     if log_x:
@@ -170,8 +170,8 @@ def heat_map(
     figure, axes = canvas(title, 1.6 + 0.62 * len(columns), 1.1 + 0.46 * len(rows))
     axes.spines[:].set_visible(False)
     image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto")
-    axes.set_xticks(range(len(columns)), [_literal(name) for name in columns], fontsize=8)
-    axes.set_yticks(range(len(rows)), [_literal(name) for name in rows], fontsize=8)
+    axes.set_xticks(range(len(columns)), [literal(name) for name in columns], fontsize=8)
+    axes.set_yticks(range(len(rows)), [literal(name) for name in rows], fontsize=8)
     axes.set_xlabel(column_label)
     axes.set_ylabel(row_label)
     axes.tick_params(length=0)
@@ -230,7 +230,7 @@ def minesweeper(
         axes.set_aspect("equal")
         axes.set_axis_off()
     if title:
-        figure.suptitle(_literal(title), fontsize=10)
+        figure.suptitle(literal(title), fontsize=10)
     return figure
 
 
@@ -277,8 +277,8 @@ def score_comparison(
             y, mean, spread = zip(*points, strict=True)
             x, bars = factor * np.array(mean), [0.0 if value is None else factor * value for value in spread]
             look: dict[str, Any] = {"color": series(index), "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
-            axes.errorbar(x, y, xerr=bars, label=_literal(name), linestyle="none", capsize=2, linewidth=1, **look)
-    axes.set_yticks(range(len(rows)), [_literal(name) for name in rows], fontsize=8)
+            axes.errorbar(x, y, xerr=bars, label=literal(name), linestyle="none", capsize=2, linewidth=1, **look)
+    axes.set_yticks(range(len(rows)), [literal(name) for name in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)  # the first row on top
     axes.locator_params(axis="x", nbins=6)  # more labels would overlap
     _finish(axes, x_label, "", len(names) > 1)
@@ -287,6 +287,8 @@ def score_comparison(
 
 def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None:
     """Draw all lines as one path and all arrowheads as another; a path per edge would make files of many megabytes."""
+    once = np.unique(ends[0] * len(place) + ends[1], return_index=True)[1]  # a message in two relations is one arrow
+    ends = ends[:, np.sort(once)]
     key = ends.min(0) * len(place) + ends.max(0)
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     start, end = place[ends[0, first]], place[ends[1, first]]
@@ -301,7 +303,7 @@ def _messages(axes: Axes, place: Any, ends: Any, color: str, order: int) -> None
     axes.add_patch(PathPatch(Outline(heads, steps), facecolor=color, edgecolor="none", zorder=order))
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Escape text: matplotlib reads ``$`` as mathematics and hides legend entries that start with ``_``."""
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 

@@ -13,7 +13,7 @@ def kept_by_head(kept: ArrayLike, title: str = "", label: str = "kept edges") ->
     """Share of the edges that each head keeps at each layer, ``(num_layers, heads)``."""
     table = np.asarray(kept, dtype=float)
     layers, heads = table.shape
-    figure = _map(table, title, label, "head", "layer", 2.4 + 0.06 * heads, 1.4 + 0.18 * layers)
+    figure = numberless_map(table, title, label, "head", "layer", 2.4 + 0.06 * heads, 1.4 + 0.18 * layers)
     axes = figure.axes[0]
     axes.set_yticks(range(layers), [str(layer + 1) for layer in range(layers)])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -26,7 +26,7 @@ def head_agreement(alike: ArrayLike, title: str = "", label: str = "agreement") 
     order = similar_order(table)
     apart = np.where(np.eye(len(table), dtype=bool), np.nan, table)
     side = 2.6 + 0.03 * len(table)
-    figure = _map(apart[np.ix_(order, order)], title, label, "head", "head", side + 0.8, side)
+    figure = numberless_map(apart[np.ix_(order, order)], title, label, "head", "head", side + 0.8, side)
     ticks = range(0, len(order), -(-len(order) // 16))
     names = [str(order[tick]) for tick in ticks]
     figure.axes[0].set_xticks(ticks, names)
@@ -34,7 +34,10 @@ def head_agreement(alike: ArrayLike, title: str = "", label: str = "agreement") 
     return figure
 
 
-def _map(table: np.ndarray, title: str, label: str, x_label: str, y_label: str, width: float, height: float) -> Figure:
+def numberless_map(
+    table: np.ndarray, title: str, label: str, x_label: str, y_label: str, width: float, height: float
+) -> Figure:
+    """A heat map of any size with a colour bar of shares."""
     figure, axes = canvas(title, width, height)
     axes.spines[:].set_visible(False)
     image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto", interpolation="nearest")

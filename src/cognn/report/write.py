@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from cognn.errors import RunError
-from cognn.report import figures, head_figures
+from cognn.report import figures, head_figures, relation_figures
+from cognn.report.data.relation_tables import relation_tables
 from cognn.report.data.run_view import RunView, collect, model_name, scored_parts, training_curves
 from cognn.report.data.selection import items_to_explain
 from cognn.report.page.render import write_page
@@ -60,7 +61,7 @@ def write_figures(
     """Write the figures of a run: training curves and, for a Co-GNN, actions, kept edges and a neighbourhood.
 
     With several heads, actions and kept edges are means over the heads, the neighbourhood has the edges that any head
-    keeps, and there are heat maps of the heads.
+    keeps, and there are heat maps of the heads.  With several relations there are heat maps of those.
 
     Args:
         view: What :func:`cognn.report.collect` returned.
@@ -83,6 +84,7 @@ def write_figures(
             drawn["minesweeper"] = figures.minesweeper(view.board, view.trace, centre, title=name)
         if view.heads > 1:
             drawn |= _heads(view, title)
+        drawn |= {table.key: relation_figures.share_map(table, title) for table in relation_tables(view)}
     kinds = tuple(kinds)
     return [path for name, figure in drawn.items() for path in figures.save(figure, Path(folder) / name, kinds)]
 

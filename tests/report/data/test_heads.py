@@ -5,7 +5,7 @@ import torch
 from cognn.nn.actions import action_space
 from cognn.nn.trace import Trace
 from cognn.report.data import selection
-from cognn.report.data.decision_stats import decisions_by_group, decisions_by_head, mean_over_heads
+from cognn.report.data.decision_stats import decisions_by_group, decisions_by_part, mean_over_heads
 from cognn.report.data.groupings import Grouping
 from cognn.report.data.heads import agreement, most_different, similar_order
 from cognn.report.data.run_view import RunView
@@ -15,7 +15,7 @@ def test_decisions_of_a_head_are_those_of_its_own_trace(heads_run: RunView) -> N
     trace, edges = heads_run.trace, heads_run.graph.edge_index.numpy()
     assert (heads_run.heads, heads_run.expected) == (4, False)
     for grouping in heads_run.groupings:
-        found = decisions_by_head(trace, grouping)
+        found = [relations[0] for relations in decisions_by_part(trace, grouping)]
         for head in range(4):
             codes, probs = trace.actions[:, :, head].numpy(), trace.probs[:, :, head].numpy()
             for group, wanted in zip(
@@ -110,4 +110,4 @@ def test_groups_without_nodes_are_left_out_in_every_head(heads_run: RunView) -> 
     nodes = heads_run.graph.num_nodes
     some = Grouping("class", np.where(np.arange(nodes) < 5, 2, -1), ["a", "b", "c"])
     trace = Trace(heads_run.graph, heads_run.trace.actions, heads_run.trace.probs, action_space("joint", 4))
-    assert [[group.name for group in groups] for groups in decisions_by_head(trace, some)] == [["c"]] * 4
+    assert [[group.name for group in groups] for (groups,) in decisions_by_part(trace, some)] == [["c"]] * 4

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cognn.nn.actions import ActionSpace
+from cognn.nn.actions import JOINT, ActionSpace
 from cognn.nn.trace import Trace
 from cognn.report.data.groupings import Codes, Grouping
 
@@ -33,16 +33,33 @@ class GroupDecisions:
     """``(num_layers - 1,)``: share of the nodes whose action differs from that of the previous layer."""
     expected: bool = False
     """Whether ``kept`` is the expected share, of gates that are probabilities."""
+    edges: int = 0
+    """Number of directed edges into the group."""
+
+    @property
+    def listens(self) -> Floats:
+        """``(num_layers,)``: share of the nodes that listen."""
+        return np.asarray(self.shares[:, JOINT.listens(np.arange(self.shares.shape[1]))].sum(1))
+
+    @property
+    def broadcasts(self) -> Floats:
+        """``(num_layers,)``: share of the nodes that broadcast."""
+        return np.asarray(self.shares[:, JOINT.broadcasts(np.arange(self.shares.shape[1]))].sum(1))
 
 
-def decisions_by_head(trace: Trace, grouping: Grouping, expected: bool = False) -> list[list[GroupDecisions]]:
-    """For every head, the decisions of every non-empty group."""
-    edges = trace.graph.edge_index.numpy()
-    heads = (trace.head(head) for head in range(trace.heads))
-    return [
-        decisions_by_group(head.space, head.actions.numpy(), head.probs.numpy(), edges, grouping, expected)
-        for head in heads
-    ]
+Parts = list[list[list[GroupDecisions]]]
+"""The decisions of every group, by head and then by relation."""
+
+
+def decisions_by_part(trace: Trace, grouping: Grouping, expected: bool = False) -> Parts:
+    """For every head and relation, the decisions of every non-empty group."""
+    routes = [trace.routes(relation).numpy() for relation in range(trace.num_relations)]
+
+    def decisions(relation: int, head: int) -> list[GroupDecisions]:
+        codes, probs = trace.part(relation, head)
+        return decisions_by_group(JOINT, codes.numpy(), probs.numpy(), routes[relation], grouping, expected)
+
+    return [[decisions(relation, head) for relation in range(len(routes))] for head in range(trace.space.slices)]
 
 
 def mean_over_heads(heads: list[list[GroupDecisions]]) -> list[GroupDecisions]:
@@ -52,6 +69,18 @@ def mean_over_heads(heads: list[list[GroupDecisions]]) -> list[GroupDecisions]:
         replace(same[0], **{name: np.mean([getattr(group, name) for group in same], axis=0) for name in names})
         for same in zip(*heads, strict=True)
     ]
+
+
+def over_relations(relations: list[list[GroupDecisions]]) -> list[GroupDecisions]:
+    """The decisions of every group in all relations: shares of the edges of all, otherwise means over the relations."""
+    if len(relations) == 1:
+        return relations[0]
+    out = []
+    for mean, *same in zip(mean_over_heads(relations), *relations, strict=True):
+        edges = sum(group.edges for group in same)
+        kept = sum(group.kept * group.edges for group in same if group.edges) + np.zeros_like(mean.kept)
+        out.append(replace(mean, kept=kept / edges if edges else mean.kept, edges=edges))
+    return out
 
 
 def decisions_by_group(
@@ -83,9 +112,11 @@ def decisions_by_group(
     entropy = _means(action_entropy(probs), inside, codes, count)
     changed = _means(np.diff(actions, axis=0) != 0, inside, codes, count)
     gates = _expected_gates(space, probs) if expected else (space.listens(actions), space.broadcasts(actions))
-    kept = _kept(gates, edge_index, grouping.codes, number)
+    kept, edges = _kept(gates, edge_index, grouping.codes, number)
     return [
-        GroupDecisions(name, int(count[i]), space.names, shares[i], kept[i], entropy[i], changed[i], expected)
+        GroupDecisions(
+            name, int(count[i]), space.names, shares[i], kept[i], entropy[i], changed[i], expected, int(edges[i])
+        )
         for i, name in enumerate(grouping.names)
         if count[i]
     ]
@@ -102,8 +133,8 @@ def _expected_gates(space: ActionSpace, probs: Floats) -> tuple[Floats, Floats]:
     return listen.numpy(), broadcast.numpy()
 
 
-def _kept(gates: tuple[Gate, Gate], edge_index: Codes, codes: Codes, number: int) -> Floats:
-    """``(groups, num_layers)`` shares of kept edges, by the group of the receiver."""
+def _kept(gates: tuple[Gate, Gate], edge_index: Codes, codes: Codes, number: int) -> tuple[Floats, Codes]:
+    """``(groups, num_layers)`` shares of kept edges, by the group of the receiver, and the number of edges."""
     counted = codes[edge_index[1]] >= 0
     sender, receiver = edge_index[:, counted]
     group = codes[receiver].astype(np.int64)
@@ -112,7 +143,7 @@ def _kept(gates: tuple[Gate, Gate], edge_index: Codes, codes: Codes, number: int
     for layer, (listen, broadcast) in enumerate(zip(*gates, strict=True)):
         heard = broadcast[sender] * listen[receiver]
         kept[:, layer] = _ratio(np.bincount(group, weights=heard, minlength=number), total)
-    return kept
+    return kept, total
 
 
 def _means(values: NDArray[np.generic], inside: NDArray[np.bool_], codes: Codes, count: Codes) -> Floats:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from cognn.core.graph import Graph
 from cognn.errors import RunError
+from cognn.nn.trace import Trace
 from cognn.report.data.groupings import values_per_output
 from cognn.report.data.run_view import RunView
 from cognn.run.fit import precision
@@ -90,14 +91,16 @@ class _Subgraph:
         assert view.trace is not None
         self.view, self.item, dataset = view, item, view.dataset
         nodes, self.graph = (
-            _k_hop(view.graph, item, view.trace.num_layers + 1)
+            _k_hop(view.graph, item, view.trace.num_layers + 1, view.trace.directions == "both")
             if dataset.task.readout.per_node
             else _single_graph(view.graph, item)
         )
         self.nodes, self.x = nodes, dataset.x[nodes]
         columns = _columns(view.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
-        self.actions, self.space = view.trace.actions[:, nodes], view.trace.space
+        whole = view.trace
+        self.trace = Trace(self.graph, whole.actions[:, nodes], whole.probs[:, nodes], whole.space, whole.directions)
+        self.actions, self.space = self.trace.actions, whole.space
         self.local = int((nodes == item).nonzero()) if dataset.task.readout.per_node else None
 
     def why(self) -> Why:
@@ -128,15 +131,11 @@ class _Subgraph:
 
     def heard(self) -> dict[int, list[int]]:
         """The nodes that the item (node tasks) or any node (graph tasks) hears, and at which layers."""
-        sender, receiver = self.graph.edge_index
         out: dict[int, list[int]] = {}
-        for layer, row in enumerate(self.actions):
-            kept = torch.zeros_like(sender, dtype=torch.bool)
-            for head in row.view(len(row), -1).unbind(1):  # heard in any head
-                kept |= self.space.broadcasts(head)[sender] & self.space.listens(head)[receiver]
-            if self.local is not None:
-                kept &= receiver == self.local
-            for node in sender[kept].unique().tolist():
+        for layer in range(self.trace.num_layers):
+            sender, receiver = self.trace.edge_index(layer)  # heard in any head and relation
+            heard = sender if self.local is None else sender[receiver == self.local]
+            for node in heard.unique().tolist():
                 if node != self.local:
                     out.setdefault(node, []).append(layer)
         return out
@@ -185,8 +184,10 @@ def _flip(layer: int, node: int, action: int) -> Change:
     return change
 
 
-def _k_hop(graph: Graph, node: int, hops: int) -> tuple[Tensor, Graph]:
+def _k_hop(graph: Graph, node: int, hops: int, both: bool = False) -> tuple[Tensor, Graph]:
     """The nodes whose messages can arrive within ``hops`` steps, and the induced subgraph.
+
+    With ``both``, messages also travel against the edges.
 
     Callers pass one hop more than there are layers, because GCN normalises a message by the in-degree of its sender.
     """
@@ -194,7 +195,10 @@ def _k_hop(graph: Graph, node: int, hops: int) -> tuple[Tensor, Graph]:
     inside = torch.zeros(graph.num_nodes, dtype=torch.bool)
     inside[node] = True
     for _ in range(hops):
-        inside[sender[inside[receiver]]] = True
+        near = inside[receiver], inside[sender]
+        inside[sender[near[0]]] = True
+        if both:
+            inside[receiver[near[1]]] = True
     nodes = inside.nonzero().flatten()
     if len(nodes) == graph.num_nodes:
         return nodes, graph

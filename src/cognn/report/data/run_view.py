@@ -20,7 +20,7 @@ from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.trace import Trace
-from cognn.report.data.decision_stats import GroupDecisions, decisions_by_head, mean_over_heads
+from cognn.report.data.decision_stats import GroupDecisions, Parts, decisions_by_part, mean_over_heads, over_relations
 from cognn.report.data.groupings import (
     Grouping,
     group_by_class,
@@ -30,6 +30,7 @@ from cognn.report.data.groupings import (
 )
 from cognn.report.data.heads import Floats, agreement
 from cognn.report.data.minesweeper import MinesweeperBoard, find_board
+from cognn.report.data.relations import names_of_relations
 from cognn.run.fit import Fitted, Prediction, open_run, precision
 from cognn.run.train import run_config
 from cognn.train.batcher import Batcher
@@ -99,14 +100,24 @@ class RunView:
 
     @property
     def heads(self) -> int:
-        """Number of actions that a node takes at a layer; 0 without an action network."""
-        return 0 if self.trace is None else self.trace.heads
+        """Number of slices of the channels with actions of their own; 0 without an action network."""
+        return 0 if self.trace is None else self.trace.space.slices
+
+    @property
+    def relations(self) -> int:
+        """Number of relations along which messages travel, by edge type and direction."""
+        return 1 if self.trace is None else self.trace.num_relations
+
+    @property
+    def relation_names(self) -> list[str]:
+        """The name of every relation; empty if there is one."""
+        return [] if self.trace is None else names_of_relations(self.trace, self.dataset.relation_names)
 
     @property
     def expected(self) -> bool:
-        """Whether statistics of several heads use the probabilities, because the gates do."""
+        """Whether statistics of several heads or relations use the probabilities, because the gates do."""
         inner = cooperative(self.model)
-        return self.heads > 1 and inner is not None and inner.eval_actions == "expected"
+        return self.heads * self.relations > 1 and inner is not None and inner.eval_actions == "expected"
 
     @cached_property
     def head_agreement(self) -> Floats:
@@ -115,11 +126,24 @@ class RunView:
         return agreement(self.trace, self.expected)
 
     @cached_property
-    def head_decisions(self) -> dict[str, list[list[GroupDecisions]]]:
-        """Decisions per layer and group of every head, for every grouping; empty without an action network."""
+    def part_decisions(self) -> dict[str, Parts]:
+        """Decisions per layer and group by head and relation, for every grouping; empty without an action network."""
         if self.trace is None:
             return {}
-        return {some.name: decisions_by_head(self.trace, some, self.expected) for some in self.groupings}
+        return {some.name: decisions_by_part(self.trace, some, self.expected) for some in self.groupings}
+
+    @cached_property
+    def head_decisions(self) -> dict[str, list[list[GroupDecisions]]]:
+        """Decisions per layer and group of every head, in all relations, for every grouping."""
+        return {name: [over_relations(head) for head in parts] for name, parts in self.part_decisions.items()}
+
+    @cached_property
+    def relation_decisions(self) -> dict[str, list[list[GroupDecisions]]]:
+        """Decisions per layer and group in every relation, the mean over the heads, for every grouping."""
+        return {
+            name: [mean_over_heads(list(same)) for same in zip(*parts, strict=True)]
+            for name, parts in self.part_decisions.items()
+        }
 
     @cached_property
     def decisions(self) -> dict[str, list[GroupDecisions]]:
@@ -164,7 +188,7 @@ def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
             seen = model(batch.x, batch.graph, batch.edge_attr, actions=eval_actions(config), return_trace=True)[1]
             actions.append(seen.actions)
             probs.append(seen.probs.float())
-    return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1), seen.space)
+    return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1), seen.space, seen.directions)
 
 
 def model_name(config: ModelConfig) -> str:

@@ -17,6 +17,10 @@ MOST_VALUES = 24_000_000
 """Bytes of the largest graph that a page holds completely."""
 MOST_HEADS, FEWEST_HEADS = 16, 4
 """Heads that a page shows one by one; a larger graph leaves room for fewer."""
+MOST_PARTS = 64
+"""Pairs of a relation and a head that a page shows; of more, it shows one relation or one head at a time."""
+MOST_CHARTS = 16
+"""Relations with charts of their own; the heat maps have all."""
 
 
 def heads_on_page(view: RunView) -> list[int]:
@@ -25,8 +29,37 @@ def heads_on_page(view: RunView) -> list[int]:
         return []
     layers, nodes = view.trace.num_layers, view.graph.num_nodes
     room = MOST_VALUES - 160 * nodes - 4 * view.graph.num_edges - _bytes_per_layer(view.heads, 0) * layers * nodes
+    # Each relation is shown with all heads together, so that it takes as much room as a head.
+    room -= 9 * layers * nodes * (view.relations - 1)
     count = min(MOST_HEADS, max(FEWEST_HEADS, room // max(9 * layers * nodes, 1)))
     return most_different(view.head_agreement.mean(0), count)
+
+
+def parts_on_page(view: RunView) -> list[tuple[int, int]]:
+    """What the page of several relations shows together: a relation, or -1 for all, and a head, or 0 for all.
+
+    A head is its place among :func:`heads_on_page`, counted from 1.  All together come first.  If pairs of a relation
+    and a head would be too many, there are none.
+    """
+    relations, heads = range(-1, view.relations), range(len(heads_on_page(view)) + 1)
+    pairs = [(relation, head) for relation in relations for head in heads]
+    return pairs if len(pairs) <= MOST_PARTS else [pair for pair in pairs if pair[0] < 0 or pair[1] == 0]
+
+
+def relations_with_charts(view: RunView) -> list[int]:
+    """The relations that have charts of their own: all, or those with the most edges."""
+    edges = [sum(group.edges for group in groups) for groups in view.relation_decisions["all"]]
+    most = sorted(range(len(edges)), key=lambda relation: (-edges[relation], relation))[:MOST_CHARTS]
+    return sorted(most)
+
+
+def _page_bytes(view: RunView) -> tuple[int, int]:
+    """Bytes that a node and a route take on the page."""
+    layers = 0 if view.trace is None else view.trace.num_layers
+    heads = len(heads_on_page(view))
+    if view.relations == 1:
+        return layers * _bytes_per_layer(view.heads, heads) + 160, 4
+    return layers * 9 * len(parts_on_page(view)) + 160, 6 + layers * (1 + heads)
 
 
 def _bytes_per_layer(heads: int, shown: int) -> int:
@@ -91,23 +124,24 @@ def gallery_graphs(view: RunView, wanted: list[int]) -> NDArray[np.int64]:
 
 def nodes_on_page(view: RunView, roots: list[int]) -> NDArray[np.int64]:
     """The nodes of a node task that the page holds: all, or those nearest to ``roots`` up to the size limit."""
-    graph = view.graph
-    layers = 0 if view.trace is None else view.trace.num_layers
-    edges, nodes = graph.num_edges, graph.num_nodes
-    per_node = layers * _bytes_per_layer(view.heads, len(heads_on_page(view))) + 160
-    if per_node * nodes + 4 * edges <= MOST_VALUES:
+    both = view.trace is not None and view.trace.directions == "both"
+    graphs = (view.graph, view.graph.reversed) if both else (view.graph,)
+    nodes = view.graph.num_nodes
+    per_node, per_route = _page_bytes(view)
+    if per_node * nodes + per_route * view.graph.num_edges * len(graphs) <= MOST_VALUES:
         return np.arange(nodes)
     inside = np.zeros(nodes, dtype=bool)
-    room, start = MOST_VALUES, graph.in_ptr.numpy()
-    sender, degree = graph.in_sender.numpy(), np.diff(start)
+    room = MOST_VALUES
+    known = [(graph.in_ptr.numpy(), graph.in_sender.numpy()) for graph in graphs]
+    degree = np.sum([np.diff(start) for start, _ in known], 0)
     rng = np.random.default_rng(0)
     ring = np.unique(roots or [0])
     while len(ring) and room > 0:  # breadth-first from all roots; the last ring is cut to size
-        price = np.cumsum(per_node + 4 * degree[ring])
+        price = np.cumsum(per_node + per_route * degree[ring])
         fits = max(int(np.searchsorted(price, room, side="right")), 0 if inside.any() else 1)
         room -= int(price[-1])
         inside[ring[:fits]] = True
-        around = np.concatenate([sender[start[node] : start[node + 1]] for node in ring])
+        around = np.concatenate([sender[start[node] : start[node + 1]] for start, sender in known for node in ring])
         ring = rng.permutation(np.unique(around[~inside[around]]))
         if not len(ring):  # every node that reaches the roots is in: fill up with others
             ring = rng.permutation(np.flatnonzero(~inside))

@@ -43,14 +43,25 @@ class Chart:
 
 
 def decision_charts(view: RunView) -> dict[str, list[Chart]]:
-    """For every grouping: action shares, kept edges, entropy and changed actions per layer; the mean over heads."""
-    of = f"mean over {view.heads} heads" if view.heads > 1 else ""
+    """For every grouping: action shares, kept edges, entropy and changed actions per layer.
+
+    They are means over the heads and the relations, and the kept edges are a share of the edges of all relations.
+    """
+    several = [f"{view.relations} relations"] * (view.relations > 1) + [f"{view.heads} heads"] * (view.heads > 1)
+    how = "over" if view.relations > 1 else "mean over"
+    of = f"{how} {' and '.join(several)}" if several else ""
     return {by: _group_charts(groups, by, of) for by, groups in view.decisions.items()}
 
 
 def head_charts(view: RunView, head: int) -> dict[str, list[Chart]]:
     """The charts of :func:`decision_charts` for one head."""
     return {by: _group_charts(heads[head], by, f"head {head}") for by, heads in view.head_decisions.items()}
+
+
+def relation_charts(view: RunView, relation: int) -> dict[str, list[Chart]]:
+    """The charts of :func:`decision_charts` for one relation."""
+    name = view.relation_names[relation]
+    return {by: _group_charts(kinds[relation], by, name) for by, kinds in view.relation_decisions.items()}
 
 
 def _group_charts(groups: list[GroupDecisions], by: str, of: str) -> list[Chart]:
@@ -63,7 +74,7 @@ def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
     """Share of nodes with each action per layer, as stacked bars for every group."""
     layers = [str(layer + 1) for layer in range(len(groups[0].shares))]
     many = len(groups) > 1
-    x: Any = [[_text(g.name) for g in groups for _ in layers], layers * len(groups)] if many else layers
+    x: Any = [[plain_text(g.name) for g in groups for _ in layers], layers * len(groups)] if many else layers
     bars = [
         {
             "type": "bar",
@@ -163,7 +174,7 @@ def _lines(
     for index, group in enumerate(groups):
         y = [_round(value) for value in values(group)]
         x = list(range(first, first + len(y)))
-        line = _line(_text(group.name), x, y, series(index), dash(index))
+        line = _line(plain_text(group.name), x, y, series(index), dash(index))
         data.append(line | {"mode": "lines+markers", "showlegend": len(groups) > 1})
     layout = _layout("layer", label)
     layout["xaxis"] |= {"dtick": 1} if groups and len(groups[0].shares) <= 20 else {}
@@ -175,7 +186,7 @@ def _lines(
     return Chart(key, title, alt, {"data": data, "layout": layout}, ["group", "nodes", "layer", label], rows)
 
 
-def _text(name: str) -> str:
+def plain_text(name: str) -> str:
     """Escape a name for Plotly, which reads markup and formulas."""
     return escape(name, quote=False).replace("$", "&#36;")
 

@@ -13,15 +13,17 @@ from cognn.report.data import groupings
 from cognn.report.data.explain import Flipped, Silenced, why
 from cognn.report.data.features import feature_table
 from cognn.report.data.minesweeper import SHOWN
+from cognn.report.data.relations import all_routes
 from cognn.report.data.run_view import RunView
 from cognn.report.data.selection import (
     gallery_graphs,
     heads_on_page,
     items_to_explain,
     nodes_on_page,
+    parts_on_page,
     within_budget,
 )
-from cognn.report.page.decision_arrays import add_decisions
+from cognn.report.page.decision_arrays import add_decisions, add_kept, add_parts
 from cognn.report.page.layout import layout
 from cognn.report.page.packed_arrays import PackedArrays
 from cognn.report.palette import ACTIONS, FREE, MINE, RIGHT, SERIES, WRONG
@@ -52,7 +54,8 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         starts = np.cumsum([0, *map(len, lists)])
     place = np.full(view.graph.num_nodes, -1)
     place[nodes] = np.arange(len(nodes))
-    sender, receiver = place[view.graph.edge_index.numpy()]
+    routes, relation = (view.graph.edge_index, None) if view.trace is None else all_routes(view.trace)
+    sender, receiver = place[routes.numpy()]
     inside = (sender >= 0) & (receiver >= 0)
     edges = np.stack([sender[inside], receiver[inside]])
     order = np.lexsort(edges)  # by receiver, then by sender
@@ -63,8 +66,12 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
     arrays.add("inPtr", np.concatenate([[0], np.cumsum(np.bincount(edges[1], minlength=len(nodes)))]), "u4")
     arrays.add("graphPtr", starts, "u4")
     if by_node and len(nodes) < view.graph.num_nodes:
-        into = view.graph.in_ptr.diff().numpy()[nodes]
+        into = np.bincount(routes[1].numpy(), minlength=view.graph.num_nodes)[nodes]
         arrays.add("outside", into - np.bincount(edges[1], minlength=len(nodes)), "u4")
+    if view.trace is not None and relation is not None and view.relations > 1:
+        listed = torch.from_numpy(np.flatnonzero(inside)[order])
+        arrays.add("relation", relation[listed].numpy(), "u2")
+        add_kept(arrays, view.trace, routes[:, listed], relation[listed], heads_on_page(view))
     _add_items(arrays, view, items)
     columns = _add_nodes(arrays, view, nodes)
     full = not by_node or (len(nodes) <= FULL_NODES and edges.shape[1] <= FULL_EDGES)
@@ -74,8 +81,7 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         pieces = [_part_layout(edges, first, last) for first, last in pairwise(starts.tolist())]
         arrays.add("position", np.concatenate([np.empty((0, 2)), *pieces]), "f4")
 
-    space = JOINT if view.trace is None else view.trace.space
-    codes = np.arange(len(space.names))
+    codes = np.arange(len(JOINT.names))
     names = dataset.item_ids
     numbered = names is None and by_node and len(nodes) == view.graph.num_nodes
     return {
@@ -97,13 +103,27 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         "correctness": view.correctness.names,
         "features": columns,
         "samples": view.samples,
-        "actions": list(space.names),
-        "listens": space.listens(codes).tolist(),
-        "broadcasts": space.broadcasts(codes).tolist(),
+        "actions": list(JOINT.names),
+        "listens": JOINT.listens(codes).tolist(),
+        "broadcasts": JOINT.broadcasts(codes).tolist(),
         "colors": {"actions": ACTIONS, "right": RIGHT, "wrong": WRONG, "series": SERIES},
         "why": _explanations(view, chosen, place, items),
         "arrays": arrays.directory,
+        **_relations(view),
     }, arrays.encoded()
+
+
+def _relations(view: RunView) -> dict[str, Any]:
+    """What the page of several relations knows in addition."""
+    if view.trace is None or view.relations == 1:
+        return {}
+    return {
+        "relations": view.relation_names,
+        "parts": parts_on_page(view),
+        "bothWays": view.trace.directions == "both",
+        "drawn": list(view.trace.space.names),
+        "everywhere": "in all relations" + (" and heads" if view.heads > 1 else ""),
+    }
 
 
 def _add_items(arrays: PackedArrays, view: RunView, items: NDArray[np.int64]) -> None:
@@ -130,7 +150,9 @@ def _add_items(arrays: PackedArrays, view: RunView, items: NDArray[np.int64]) ->
 
 def _add_nodes(arrays: PackedArrays, view: RunView, nodes: NDArray[np.int64]) -> dict[str, Any]:
     """Add decisions and features of every node; returns the names of the features."""
-    if view.trace is not None:
+    if view.trace is not None and view.relations > 1:
+        add_parts(arrays, view.trace, nodes, parts_on_page(view), heads_on_page(view))
+    elif view.trace is not None:
         add_decisions(arrays, view.trace, nodes, heads_on_page(view))
     table = feature_table(view.dataset, view.board)
     arrays.add("feature", table.values[nodes], "f4")

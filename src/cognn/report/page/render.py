@@ -16,13 +16,20 @@ from cognn.config.toml import to_toml
 from cognn.files.atomic import write
 from cognn.files.json import read_json
 from cognn.report.data.run_view import RunView, model_name
-from cognn.report.data.selection import heads_on_page
-from cognn.report.page.charts import Chart, decision_charts, head_charts, training_charts
+from cognn.report.data.selection import heads_on_page, relations_with_charts
+from cognn.report.page.charts import Chart, decision_charts, head_charts, relation_charts, training_charts
 from cognn.report.page.explorer_data import explorer_data
 from cognn.report.page.head_maps import head_maps
+from cognn.report.page.relation_maps import relation_maps
+from cognn.report.page.relation_words import all_together, relation_note, what_nodes_do
 from cognn.run.train import run_config
 
-SCRIPTS = ("data.js", "view.js", "draw.js", "panel.js", "charts.js", "heads.js", "main.js")
+SCRIPTS = (
+    *("data.js", "choice.js", "heard.js", "view.js", "counts.js", "draw.js", "panel.js", "layers.js", "ids.js"),
+    *("why.js", "tables.js", "charts.js", "decisions.js", "heads.js", "look.js", "describe.js", "main.js"),
+)
+OF_RELATIONS = {"choice.js", "counts.js", "layers.js", "why.js", "decisions.js", "heads.js", "describe.js"}
+"""Scripts of which the folder ``relations`` has another version, for runs with several relations."""
 
 
 def write_page(view: RunView, path: str | Path, explain: list[int] | None = None) -> Path:
@@ -45,10 +52,13 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
         "training": [chart.as_dict() for chart in training_charts(view)],
         "decisions": _by_group(decision_charts(view)),
         "headDecisions": {head: _by_group(head_charts(view, head)) for head in heads_on_page(view)},
-        "headMaps": [chart.as_dict() for chart in head_maps(view)],
+        "headMaps": [chart.as_dict() for chart in (*relation_maps(view), *head_maps(view))],
         "headNote": _shown_heads(view),
     }
-    scripts = "".join(_asset(name) for name in SCRIPTS)
+    several = view.relations > 1
+    if several:
+        data |= {"headDecisions": _choices(view), "headNote": relation_note(view), "allTogether": all_together(view)}
+    scripts = "".join(_asset(f"relations/{name}" if several and name in OF_RELATIONS else name) for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
     plotly = _plotly()
     allowed = " ".join(f"'sha256-{_digest(text)}'" for text in (script, plotly))
@@ -69,6 +79,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
             "subtitle": escape(subtitle),
             "style": _asset("style.css"),
             "summary": _summary(view),
+            "acts": what_nodes_do(view),
             "config": escape(to_toml(view.fitted.config).strip()),
             "classes": escape(view.classes.name),
             "search": "Node id" if by_node else "Graph",
@@ -83,6 +94,13 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
 
 def _by_group(charts: dict[str, list[Chart]]) -> dict[str, list[dict[str, Any]]]:
     return {by: [chart.as_dict() for chart in some] for by, some in charts.items()}
+
+
+def _choices(view: RunView) -> list[tuple[str, dict[str, list[dict[str, Any]]]]]:
+    """The charts of single relations and of single heads, with their names."""
+    names = view.relation_names
+    charts = [(names[one], _by_group(relation_charts(view, one))) for one in relations_with_charts(view)]
+    return charts + [(f"head {head}", _by_group(head_charts(view, head))) for head in heads_on_page(view)]
 
 
 def _shown_heads(view: RunView) -> str:
@@ -125,6 +143,7 @@ def _summary(view: RunView) -> str:
         "nodes": f"{view.graph.num_nodes:,}",
         "directed edges": f"{view.graph.num_edges:,}",
         "layers": str(config.num_layers),
+        **({"relations": str(view.relations)} if view.relations > 1 else {}),
         **({"heads": str(view.heads)} if view.heads > 1 else {}),
         "parameters": f"{splits[0]['parameters']:,}",
         "split" if len(splits) == 1 else "splits": str(len(splits)),
