@@ -93,6 +93,8 @@ def _prepared(edge_index: Tensor | Graph, num_nodes: int, edge_type: Tensor | No
 
 def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
     """Reject node features of a wrong dtype or width."""
+    if isinstance(x, torch.fx.Proxy):
+        raise TypeError("x: is traced by torch.fx, as to_hetero does; use CoGNN.from_hetero(data, ...) instead")
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
     if x.layout != torch.strided:

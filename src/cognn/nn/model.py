@@ -355,6 +355,30 @@ class CoGNN(nn.Module):
         model: CoGNN | Encoded = load_model(build, path, split, options)
         return model
 
+    @classmethod
+    def from_hetero(cls, data: Any, hidden_channels: int, *, out_channels: int, num_layers: int, **options: Any) -> Any:
+        """A model for PyG's ``HeteroData`` with a relation per edge type: ``model(data.x_dict, data.edge_index_dict)``.
+
+        PyG's ``to_hetero`` would cut the joint decisions of a node into one model per edge type; this does not.
+
+        Args:
+            data: A ``HeteroData``, for the widths of its node types and for its edge types.
+            hidden_channels: Width of the environment network.
+            out_channels: Number of outputs per node.
+            num_layers: Number of cooperative layers.
+            options: All other options of :class:`CoGNN`.
+
+        Returns:
+            A :class:`~cognn.nn.hetero.HeteroCoGNN`, whose outputs are a dictionary by node type.
+        """
+        from cognn.nn.hetero import HeteroCoGNN, widths_of  # for heterogeneous graphs only
+
+        def build(in_channels: int, num_relations: int) -> CoGNN:
+            sizes: dict[str, Any] = {"out_channels": out_channels, "num_layers": num_layers}
+            return cls(in_channels, hidden_channels, num_relations=num_relations, **sizes, **options)
+
+        return HeteroCoGNN(build, widths_of(data), data.edge_types)
+
     def parts(self) -> Iterator[Parts]:
         """The modules of every layer."""
         for index, layer in enumerate(self.layers):
