@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -60,6 +61,16 @@ def make_dataset(level: str, kind: str, edges: bool = False, loops: bool = True)
         splits=splits,
         edge_attr=torch.randn(num_edges, 2, generator=rng) if edges else None,
     )
+
+
+def with_relations(dataset: Dataset, number: int, names: list[str] | None = None) -> Dataset:
+    """The dataset with an edge type for every edge, and names for the types."""
+    rng = torch.Generator().manual_seed(5)
+    dataset.graphs = [
+        Graph(graph.edge_index, graph.num_nodes, torch.randint(number, (graph.num_edges,), generator=rng), number)
+        for graph in dataset.graphs
+    ]
+    return replace(dataset, relation_names=names)
 
 
 def train_until_killed(folder: Path, dataset: Dataset, watched: Path, wait: float = 0.0) -> None:

@@ -10,7 +10,7 @@ from cognn.data.dataset import Dataset
 from cognn.data.synthetic.minesweeper_board import minesweeper_board
 from cognn.report.data.run_view import RunView, collect
 from cognn.run.fit import Fitted
-from tests.toy_runs import make_dataset
+from tests.toy_runs import make_dataset, with_relations
 
 SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "accelerator": "cpu"}
 ROWS, COLUMNS = 9, 12
@@ -42,6 +42,55 @@ def soft_run(tmp_path_factory) -> RunView:
     folder = tmp_path_factory.mktemp("soft") / "run"
     options = {"action_heads": "channel", "gates": "continuous", "action_space": "factored", "standard_bias": 0.0}
     return collect(fitted(minesweeper_board(ROWS, COLUMNS), folder, **options), samples=0)
+
+
+RELATIONAL = {
+    "types": (3, {}),
+    "directed": (1, {"directions": "both"}),
+    "heads": (2, {"directions": "both", "action_heads": "2"}),
+    "factored": (2, {"directions": "both", "action_heads": "2", "action_space": "factored"}),
+    "shared": (3, {"relation_actions": "shared", "action_heads": "2"}),
+    "soft": (3, {"gates": "continuous", "action_space": "factored", "actions": "auto"}),
+}
+"""Kinds of runs with several relations: the number of edge types, and options."""
+
+
+def relational(kind: str, folder: Path, level: str = "node", names: list[str] | None = None) -> RunView:
+    """A run with several relations whose nodes are as often open as shut."""
+    types, options = RELATIONAL[kind]
+    dataset = make_dataset(level, "multiclass")
+    dataset = with_relations(dataset, types, names) if types > 1 else dataset
+    return collect(fitted(dataset, folder, **{"standard_bias": 0.0, "actions": "sample"} | options), samples=2)
+
+
+@pytest.fixture(scope="session", params=RELATIONAL)
+def relations_run(request, tmp_path_factory) -> RunView:
+    return relational(request.param, tmp_path_factory.mktemp(request.param) / "run")
+
+
+def messages(view: RunView, layer: int, relation: int, head: int) -> list[tuple[int, int]]:
+    """Who sent to whom in a relation and a head, edge by edge, from the words of the documentation."""
+    trace, types, heads = view.trace, view.graph.num_relations, view.heads
+    directed = len(trace.space.names) == 16
+    column = {1: head}.get(trace.space.relations, (relation % types if directed else relation) * heads + head)
+    names = [trace.space.names[code] for code in trace.actions[layer].reshape(view.graph.num_nodes, -1)[:, column]]
+    along = relation < types
+
+    def gate(node: int, word: str, end: str) -> bool:
+        """Whether a node has a gate open; ``end`` is which of its edges, incoming or outgoing."""
+        name = {"STANDARD": "LISTEN+BROADCAST"}.get(names[node], names[node])
+        return bool({word, f"{word}-{end}"} & set(name.split("+")))
+
+    kinds = view.graph.edge_type
+    found = []
+    for number, (source, target) in enumerate(view.graph.edge_index.T.tolist()):
+        if kinds is not None and int(kinds[number]) != relation % types:
+            continue
+        if along and gate(source, "BROADCAST", "OUT") and gate(target, "LISTEN", "INC"):
+            found.append((source, target))
+        if not along and gate(target, "BROADCAST", "INC") and gate(source, "LISTEN", "OUT"):
+            found.append((target, source))
+    return sorted(found)
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,14 @@
 from matplotlib.figure import Figure
 
 from cognn.report.data.relation_tables import ShareTable
+from cognn.report.data.relations import shortened
 from cognn.report.figures import literal
 from cognn.report.head_figures import numberless_map
-
-LONGEST = 40
 
 
 def share_map(table: ShareTable, title: str = "") -> Figure:
     """A heat map of a table, such as the share of the edges that each relation keeps at each layer."""
-    names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in table.rows]
+    names = [shortened(name) for name in table.rows]
     rows, wide = table.values.shape
     size = 2.6 + 0.05 * max(map(len, names), default=0) + 0.22 * wide, max(1.6, 1.2 + 0.15 * rows)
     figure = numberless_map(table.values, title, table.what, table.label, "", *size)

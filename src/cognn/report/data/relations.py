@@ -6,6 +6,8 @@ from torch import Tensor
 from cognn.nn.trace import Trace
 
 WAYS = ("along", "against")
+LONGEST = 40
+"""Letters of the longest name on the axis of a heat map."""
 
 
 def names_of_relations(trace: Trace, types: list[str] | None = None) -> list[str]:
@@ -36,3 +38,8 @@ def all_routes(trace: Trace) -> tuple[Tensor, Tensor]:
     routes = [trace.routes(relation) for relation in range(trace.num_relations)]
     sizes = torch.tensor([part.size(1) for part in routes])
     return torch.cat(routes, 1), torch.arange(len(routes)).repeat_interleave(sizes)
+
+
+def shortened(name: str) -> str:
+    """The name, without its middle if it is long: names often differ at the end."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"

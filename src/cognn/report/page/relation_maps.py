@@ -3,12 +3,12 @@
 from typing import Any
 
 from cognn.report.data.relation_tables import ShareTable, relation_tables
+from cognn.report.data.relations import shortened
 from cognn.report.data.run_view import RunView
 from cognn.report.page.charts import CellValue, Chart, plain_text
 from cognn.report.page.heat_map import heat_map, rounded, span
 
 ROW, FEWEST = 15, 8
-LONGEST = 40
 
 
 def relation_maps(view: RunView) -> list[Chart]:
@@ -22,7 +22,7 @@ def _map(table: ShareTable) -> Chart:
     figure = heat_map(table.values, columns, rows, table.label, "", "%{text}: %{z:.1%}")
     words = [[f"{plain_text(name)}<br>{table.label} {column}" for column in table.columns] for name in table.rows]
     figure["data"][0] |= {"text": words, "ygap": 1, "hoverongaps": False}
-    shown = [plain_text(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…") for name in table.rows]
+    shown = [plain_text(shortened(name)) for name in table.rows]
     layout: dict[str, Any] = figure["layout"]
     layout["yaxis"] |= {"tickvals": rows, "ticktext": shown, "automargin": True, "tickfont": {"size": 11}}
     layout["xaxis"] |= {"tickvals": columns, "ticktext": table.columns}
