@@ -76,8 +76,8 @@ class ModelConfig:
     """Hidden width of the action network; unused with one layer."""
     action_layers: int = 1
     """Number of layers of the action network."""
-    action_space: Literal["joint", "factored"] = "joint"
-    """One draw from four actions, or independent draws for listen and broadcast."""
+    action_space: Literal["joint", "factored", "edge"] = "joint"
+    """One draw from four actions, independent draws for listen and broadcast, or a decision for every edge."""
     action_heads: str = "1"
     """Actions that a node takes at a layer, one per slice of the channels: a divisor of the width, or `channel`."""
     gates: Literal["sampled", "continuous", "added", "random"] = "sampled"

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from cognn.core.graph import Graph, as_graph
 from cognn.core.random import dropout as drop
 from cognn.nn import checks
-from cognn.nn.actions import SPACES, SpaceName
-from cognn.nn.actions import action_space as make_space
+from cognn.nn.actions import SPACES, ActionSpace, SpaceName
+from cognn.nn.actions import action_space as action_space_of
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers import ONE_RELATION, CooperativeLayer, LayerSpec, RelationSpec, make_layer
@@ -58,16 +58,21 @@ class ActionNetwork(nn.Module):
         per_relation: bool = True,
     ) -> None:
         super().__init__()
-        checks.one_of("action_space", action_space, list(SPACES))
+        checks.one_of("action_space", action_space, [*SPACES, "edge"])
         for name in ("in_channels", "hidden_channels", "num_layers", "heads"):
             checks.at_least(name, locals()[name], 1)
         checks.share("dropout", dropout)
         self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
-        self.space = make_space(action_space, heads, *relations.gated(per_relation))
+        self.space = self.make_space(action_space, heads, *relations.gated(per_relation))
         self.dropout, self.standard_bias, self.relations = dropout, standard_bias, relations
         self.act = activation(act)
-        read = self.space.heads > 1 or relations.count > 1 or constant
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), hidden_channels if read else self.space.width]
+        on_edges = self.space.site == "edge"
+        read = not on_edges and (self.space.heads > 1 or relations.count > 1 or constant)
+        widths = [
+            in_channels,
+            *[hidden_channels] * (num_layers - 1),
+            hidden_channels if read or on_edges else self.space.width,
+        ]
         self.networks = nn.ModuleList(
             nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec, relations) for i, o in pairwise(widths))
             for _ in range(self.space.num_networks)
@@ -80,6 +85,11 @@ class ActionNetwork(nn.Module):
         if constant:
             self.requires_grad_(False)
 
+    @staticmethod
+    def make_space(name: str, heads: int = 1, relations: int = 1, directed: bool = False) -> ActionSpace:
+        """The action space that its logits are for; see :func:`cognn.nn.actions.action_space`."""
+        return action_space_of(name, heads, relations, directed)
+
     def forward(self, h: Tensor, graph: Tensor | Graph, edge_attr: Tensor | None = None) -> Tensor:
         """Logits ``(N, 4)``, or ``(N, 2, 2)`` in the factored space; ``graph`` may be a plain ``edge_index``.
 
@@ -91,15 +101,17 @@ class ActionNetwork(nn.Module):
 
     def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
         """Logits of the states ``h``; every node hears all its neighbours."""
-        outputs = []
-        for number, network in enumerate(self.networks):
-            z = h
-            for depth, layer in enumerate(cast(nn.ModuleList, network)):
-                if depth:
-                    z = drop(self.act(z), self.dropout, self.training)
-                z = layer(z, hearing)
-            outputs.append(self.read(number, z))
+        outputs = [self.read(number, self.states(h, hearing, number)) for number in range(len(self.networks))]
         return self.space.logits(outputs, self.standard_bias)
+
+    def states(self, h: Tensor, hearing: Hearing, number: int = 0) -> Tensor:
+        """The states after the last layer of a network."""
+        z = h
+        for depth, layer in enumerate(cast(nn.ModuleList, self.networks[number])):
+            if depth:
+                z = drop(self.act(z), self.dropout, self.training)
+            z = layer(z, hearing)
+        return z
 
     def read(self, number: int, z: Tensor) -> Tensor:
         """The outputs of network ``number`` from those of its last layer."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from cognn.core.random import gumbel, gumbel_of, logistic, logistic_of
-from cognn.nn.hearing import Gates
+from cognn.nn.hearing import Gates, Hearing
 
 ActionMode = Literal["sample", "argmax", "expected"]
 ACTION_MODES: tuple[str, ...] = get_args(ActionMode)
@@ -49,12 +49,12 @@ def broadcasts(action: Codes) -> Any:
 
 
 class Decision(NamedTuple):
-    """What was decided at one layer: the gates that act, and the action codes behind them.
+    """What was decided at one layer: the gates that act (:class:`Gates`), and the action codes behind them.
 
     Codes are ``(N,)``, or ``(N, heads)``; None if they follow from the gates (:meth:`ActionSpace.codes`).
     """
 
-    gates: Gates
+    gates: Any
     actions: Tensor | None
 
 
@@ -65,6 +65,7 @@ class ActionSpace:
 
     Attributes:
         name: The name of the space.
+        site: Whether nodes or edges act.
         names: The names of the actions, in the order of their codes.
         num_networks: Number of action networks.
         width: Number of logits of each, per head.
@@ -73,6 +74,7 @@ class ActionSpace:
     """
 
     name: str = "joint"
+    site: Literal["node", "edge"] = "node"
     names: tuple[str, ...] = tuple(Action.__members__)
     num_networks: int = 1
     width: int = 4
@@ -144,6 +146,14 @@ class ActionSpace:
     def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
         """The gates of given action codes; no gradient."""
         return Decision(self._by_relation(self._forced(actions), dtype), actions)
+
+    def heard(self, hearing: Hearing, decision: Decision) -> Hearing:
+        """What is heard under a decision."""
+        return hearing._replace(gates=decision.gates)
+
+    def at_items(self, value: Tensor | float, hearing: Hearing) -> Tensor | float:
+        """A value per node, for everything that acts."""
+        return value
 
     def listens(self, actions: Any) -> Any:
         """Where the codes of a tensor or an array listen."""
@@ -339,7 +349,7 @@ class DirectedSpace(ActionSpace):
 
 JOINT = ActionSpace()
 SPACES: dict[str, ActionSpace] = {space.name: space for space in (JOINT, FactoredSpace())}
-SpaceName = Literal["joint", "factored"]
+SpaceName = Literal["joint", "factored", "edge"]
 
 
 @cache
@@ -410,4 +420,4 @@ class BinaryStraightThrough(Function):
         scale = inverse_temperature.view(-1, *[1] * (score.dim() - 1))
         soft = (score * scale).sigmoid()
         grad = grads[0] * soft * (1 - soft)
-        return grad * scale, (grad * score).flatten(1).sum(-1), None
+        return grad * scale, (grad * score).reshape(len(score), -1).sum(-1), None

@@ -191,6 +191,21 @@ def heads(value: Any, hidden_channels: int, has_network: bool) -> int:
     return number
 
 
+def edge_actions(action: Any, env: Any, num_relations: int, gates: str) -> None:
+    """Reject what edge-wise actions do not know."""
+    if action is None:
+        raise ValueError("action_space: 'edge' requires an action network, but action is None")
+    if num_relations > 1:
+        raise ValueError(
+            "action_space: 'edge' knows one relation; give the type of an edge as a feature (edge_categories), or use"
+            " 'factored' for a decision per node and relation"
+        )
+    if gates not in ("sampled", "continuous"):
+        raise ValueError(f"gates: {gates!r} is for actions of nodes; use 'sampled' or 'continuous' with 'edge'")
+    if env not in ("sum", "mean", "gcn", "gin", "gat"):
+        raise ValueError("env: a layer of PyG hears by node; use sum, mean, gcn, gin or gat with action_space='edge'")
+
+
 def no_temperature(value: Any, gates: str) -> None:
     """Reject a temperature where no action is drawn with a straight-through gradient."""
     if value != "learned":

@@ -5,9 +5,10 @@ new kind of decision changes this file, not the layers.
 """
 
 from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
-from torch import Tensor, cat
+from torch import Tensor, cat, stack, where
 
 from cognn.core import ops
 from cognn.core.graph import Adjacency
@@ -38,7 +39,8 @@ class Hearing(NamedTuple):
         sender_count: :meth:`heard_count` of every sender, for a block, which lacks the edges of its outside senders.
         relations: The relations of a relational model, by edge type and direction; else empty.
         stack: All of them as one matrix, for models with one head, which is faster.
-        edge_gate: A gate ``(E,)`` of every edge, sorted by receiver, or None.
+        stack_gate: A gate ``(E,)`` of every edge of a stack, sorted by receiver, or None.
+        edge_gate: The gates of edge-wise actions, ``(E,)`` or ``(E, heads)`` in the order of ``edge_index``, or None.
     """
 
     adjacency: Adjacency
@@ -48,11 +50,14 @@ class Hearing(NamedTuple):
     sender_count: Tensor | None = None
     relations: tuple[Relation, ...] = ()
     stack: RelationStack | None = None
+    stack_gate: Tensor | None = None
     edge_gate: Tensor | None = None
 
     @property
     def heads(self) -> int:
         """Number of heads, each with gates of its own."""
+        if self.edge_gate is not None:
+            return 1 if self.edge_gate.dim() == 1 else self.edge_gate.size(1)
         return 1 if self.gates is None or self.gates.listen.dim() == 1 else self.gates.listen.size(-1)
 
     def by_relation(self) -> "Iterator[tuple[Tensor | None, Hearing]]":
@@ -85,17 +90,21 @@ class Hearing(NamedTuple):
             edge_gate = broadcast[adjacency.in_sender.long(), self.stack.edge_relation, 0]
             ones = listen.new_ones(adjacency.num_senders + adjacency.num_receivers)
             gates = Gates(ones[: adjacency.num_receivers], ones[: adjacency.num_senders])
-            return heard._replace(gates=gates, edge_gate=edge_gate), listen[receivers, self.stack.pair_relation, 0]
+            return heard._replace(gates=gates, stack_gate=edge_gate), listen[receivers, self.stack.pair_relation, 0]
         ones = listen.new_ones(adjacency.num_receivers)
         return heard._replace(gates=Gates(ones, broadcast)), listen[receivers]
 
     def by_head(self, heads: int) -> "list[Hearing]":
-        """The hearing of each of ``heads`` heads; one gate per node is that of all."""
-        if self.gates is None or self.gates.listen.dim() == 1:
-            return [self] * heads
-        # Transposed, so that the gates of a head are contiguous.
-        pairs = zip(*(gate.t().contiguous().unbind() for gate in self.gates), strict=True)
-        return [self._replace(gates=Gates(*pair)) for pair in pairs]
+        """The hearing of each of ``heads`` heads; one gate per node, or per edge, is that of all."""
+        parts = [self] * heads
+        if self.edge_gate is not None and self.edge_gate.dim() == 2:
+            gates = self.edge_gate.t().contiguous().unbind()
+            parts = [part._replace(edge_gate=gate) for part, gate in zip(parts, gates, strict=True)]
+        if self.gates is not None and self.gates.listen.dim() == 2:
+            # Transposed, so that the gates of a head are contiguous.
+            pairs = zip(*(gate.t().contiguous().unbind() for gate in self.gates), strict=True)
+            parts = [part._replace(gates=Gates(*pair)) for part, pair in zip(parts, pairs, strict=True)]
+        return parts
 
     @property
     def loopless(self) -> "Hearing":
@@ -111,13 +120,19 @@ class Hearing(NamedTuple):
 
         Head ``k`` owns slice ``k`` of the channels of ``x``.
         """
+        if self.edge_gate is not None and self.edge_gate.dim() == 2:  # one product per head, of its slice
+            slices = x.unflatten(1, (self.heads, -1)).unbind(1)
+            scales = [scale] * self.heads if scale is None or scale.dim() == 1 else scale.unbind(1)
+            heads = zip(self.by_head(self.heads), slices, scales, strict=True)
+            return cat([head.sum(part.contiguous(), weight, factor) for head, part, factor in heads], 1)
         listen, broadcast = (None, None) if self.gates is None else self.gates
         return ops.heard(self.adjacency, x, _times(listen, scale), broadcast, self._weight(weight))
 
     def total(self, weight: Tensor) -> Tensor:
         """Sum of the heard edge weights, ``l * (A_w @ b)``, which normalises an attention."""
         if self.gates is None:
-            return ops.heard(self.adjacency, weight.new_ones(self.adjacency.num_senders), weight=weight)
+            ones = weight.new_ones(self.adjacency.num_senders)
+            return ops.heard(self.adjacency, ones, weight=_times(weight, self._edge_gate()))
         return self.gates.listen * ops.heard(self.adjacency, self.gates.broadcast, weight=weight)
 
     def degree(self) -> Tensor:
@@ -126,9 +141,14 @@ class Hearing(NamedTuple):
 
     def broadcasting(self) -> Tensor:
         """Number of broadcasting in-neighbours of every receiver, whether it listens or not: ``A @ b``."""
+        if self.edge_gate is not None:
+            if self.edge_gate.dim() == 2:
+                return stack([head.broadcasting() for head in self.by_head(self.heads)], 1)
+            ones = self.edge_gate.new_ones(self.adjacency.num_senders)
+            return ops.heard(self.adjacency, ones, weight=self._edge_gate())
         if self.gates is None:
             return self.degree()
-        return ops.heard(self.adjacency, self.gates.broadcast, weight=self.edge_gate)
+        return ops.heard(self.adjacency, self.gates.broadcast, weight=self.stack_gate)
 
     def heard_count(self) -> Tensor:
         """Number of neighbours that every receiver hears: ``l * (A @ b)``."""
@@ -146,6 +166,9 @@ class Hearing(NamedTuple):
     def max(self, score: Tensor) -> Tensor:
         """Largest heard ``score`` ``(E, heads)`` of every receiver; -inf if it hears nothing.  No gradient."""
         listen, broadcast = (None, None) if self.gates is None else self.gates
+        if (gate := self._edge_gate()) is not None:
+            closed = where(gate > 0, 0.0, -inf).to(score.dtype)
+            score = score.detach() + (closed.unsqueeze(-1) if closed.dim() == 1 else closed)
         return ops.heard_max(self.adjacency, score, listen, broadcast)
 
     def edges(
@@ -160,6 +183,14 @@ class Hearing(NamedTuple):
         Head ``k`` owns slice ``k`` of the channels of the messages.
         """
         assert self.edge_attr is not None
+        if self.edge_gate is not None and self.edge_gate.dim() == 2:
+            width = messages.weight.size(1) // self.heads
+            parts = [
+                head.edges(messages, weight, scale if scale is None or scale.dim() == 1 else scale[:, k], channels=cut)
+                for k, head in enumerate(self.by_head(self.heads))
+                for cut in [slice(k * width, (k + 1) * width)]
+            ]
+            return cat(parts, 1)
         listen, broadcast = (None, None) if self.gates is None else self.gates
         weight = self._weight(weight)
         if broadcast is not None and broadcast.dim() == 2:
@@ -181,12 +212,18 @@ class Hearing(NamedTuple):
 
     def kept(self, edge_index: Tensor) -> Tensor | None:
         """The gate ``(E,)`` of every edge in ``edge_index``; None if all are open."""
+        if self.edge_gate is not None:
+            return self.edge_gate
         return None if self.gates is None else self.gates.listen[edge_index[1]] * self.gates.broadcast[edge_index[0]]
 
     def _weight(self, weight: Tensor | None) -> Tensor | None:
         """The weights ``(E,)`` of the edges with their gates and the mask of an explainer, sorted by receiver."""
         mask = None if self.mask is None else self.mask[self.adjacency.in_edge]
-        return _times(_times(weight, self.edge_gate), mask)
+        return _times(_times(_times(weight, self.stack_gate), self._edge_gate()), mask)
+
+    def _edge_gate(self) -> Tensor | None:
+        """The gates of edge-wise actions, sorted by receiver."""
+        return None if self.edge_gate is None else self.edge_gate[self.adjacency.in_edge.long()]
 
 
 def _times(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -97,7 +97,7 @@ def run_layer(
         h = parts.norm(h)
     decision, logits = decide(model, parts, h, hearing, actions, generator, keep)
     if decision is not None:
-        hearing = hearing._replace(gates=decision.gates)
+        hearing = model.space.heard(hearing, decision)
     added = model.space.spread(logits) if model.gates == "added" and logits is not None else None
     return LayerOutput(update(model, parts, h, hearing, added), decision, logits)
 
@@ -132,4 +132,5 @@ def decide(
         return model.space.force(actions, h.dtype), logits
     if logits is None or model.gates == "added":
         return None, logits
-    return model.space.decide(logits, model.inverse_temperature(h), actions, generator), logits
+    inverse_temperature = model.space.at_items(model.inverse_temperature(h), hearing)
+    return model.space.decide(logits, inverse_temperature, actions, generator), logits

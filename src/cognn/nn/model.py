@@ -17,9 +17,9 @@ from cognn.core.random import dropout as drop
 from cognn.nn import checks
 from cognn.nn.action_network import ActionNetwork
 from cognn.nn.actions import ACTION_MODES, GATE_KINDS, SPACES, ActionMode, GateKind, SpaceName
-from cognn.nn.actions import action_space as make_space
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
+from cognn.nn.edge_actions import EdgeActionNetwork
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
@@ -63,7 +63,8 @@ class CoGNN(nn.Module):
         action: Layer of the action network, likewise; None for no actions, which gives the base network.
         action_channels: Width of the action network.
         action_layers: Depth of the action network.
-        action_space: ``"joint"`` draws one of four actions, ``"factored"`` listening and broadcasting independently.
+        action_space: ``"joint"`` draws one of four actions, ``"factored"`` listening and broadcasting independently,
+            ``"edge"`` keeps or drops every edge by a decision of its own, in O(E x heads) memory.
         temperature: A number, or ``"learned"``: per node :math:`1/\tau = \mathrm{softplus}(w \cdot h) + \tau_0`.
         tau0: Minimum of the inverse temperature when it is learned.
         mean_over: What ``env="mean"`` divides by: the neighbours ``"kept"`` (Eq. 2) or ``"all"`` of them.
@@ -149,7 +150,6 @@ class CoGNN(nn.Module):
                 checks.at_least(name, locals()[name], 1)
         for name in ("action_channels", "action_layers"):
             checks.at_least(name, locals()[name], 1)
-        checks.one_of("action_space", action_space, list(SPACES))
         checks.one_of("mean_over", mean_over, MEAN_OVER)
         norm, pool = norm_name(norm), pool_name(pool)
         checks.one_of("residual", residual, ["identity", "linear", None])
@@ -165,9 +165,13 @@ class CoGNN(nn.Module):
         stacks = heads == 1 and all(layer in ("sum", "mean", None) for layer in (env, action))
         # Nodes of GIN update their own state in every relation, whether they have edges in it or not.
         relations = replace(relations, stacked=stacks, compact=False if "gin" in (env, action) else None)
-        space = make_space(action_space, heads, *relations.gated(relation_actions == "per_relation"))
+        checks.one_of("action_space", action_space, [*SPACES, "edge"])
+        network_of = EdgeActionNetwork if action_space == "edge" else ActionNetwork
+        space = network_of.make_space(action_space, heads, *relations.gated(relation_actions == "per_relation"))
+        if space.site == "edge":
+            checks.edge_actions(action, env, relations.count, gates)
         if standard_bias is None:
-            standard_bias = OPEN if space.heads > 1 else 0.0
+            standard_bias = OPEN if space.heads > 1 or space.site == "edge" else 0.0
         checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
@@ -205,7 +209,7 @@ class CoGNN(nn.Module):
         self.temperature: nn.Linear | float = 1.0
         if action is not None:
             make_network = partial(
-                ActionNetwork,
+                network_of,
                 *(width, action_channels, action_layers, action, action_space, dropout, act),
                 *(self.edge_spec.dim, self.edge_spec.categories, standard_bias, heads, gates == "random"),
                 *(relations, relation_actions == "per_relation"),
@@ -265,7 +269,8 @@ class CoGNN(nn.Module):
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs, edge_type)
         graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
-        checks.actions(actions, self.num_layers, graph.num_nodes, self.space, self.action_network is not None)
+        acting = graph.num_edges if self.space.site == "edge" else graph.num_nodes
+        checks.actions(actions, self.num_layers, acting, self.space, self.action_network is not None)
         if isinstance(actions, Tensor) and actions.dim() == 2 and self.space.heads > 1:
             actions = actions.unsqueeze(-1).expand(-1, -1, self.space.heads)
         hearing = self.relations.hearing(graph, edge_attr)
@@ -424,7 +429,8 @@ class CoGNN(nn.Module):
         return drop(h, self.dropout, self.training)
 
     def _trace(self, graph: Graph, steps: list[LayerOutput]) -> Trace:
-        standard = torch.zeros(graph.num_nodes, *self.space.shape, dtype=torch.long, device=graph.device)
+        acting = graph.num_edges if self.space.site == "edge" else graph.num_nodes
+        standard = torch.zeros(acting, *self.space.shape, dtype=torch.long, device=graph.device)
         actions = torch.stack([standard if s.decision is None else self.space.codes(s.decision) for s in steps])
         probs = []
         for codes, logits in zip(actions, (s.logits for s in steps), strict=True):

@@ -24,6 +24,7 @@ class Trace:
     Attributes:
         graph: The input graph.
         actions: Codes ``(num_layers, N)`` of :class:`~cognn.Action`, or ``(num_layers, N, heads)`` with several heads.
+            Edge-wise actions are ``(num_layers, E)`` or ``(num_layers, E, heads)``: 0 keeps an edge, 1 drops it.
         probs: Probabilities ``(num_layers, N, 4)`` that the action network gave to the four actions, or
             ``(num_layers, N, heads, 4)``.
         space: The action space, which defines the meaning of the codes.
@@ -62,7 +63,7 @@ class Trace:
             return self
         if self.space.relations > 1:
             raise ValueError("head: nodes act per relation; use kept(layer, head) or kept(layer, relation=...)")
-        space = action_space(self.space.name)
+        space = self.space if self.space.site == "edge" else action_space(self.space.name)
         return Trace(self.graph, self.actions[:, :, head], self.probs[:, :, head], space, self.directions)
 
     def possible(self, relation: int) -> Tensor:
@@ -101,6 +102,10 @@ class Trace:
         """The mask ``(E,)`` of the edges that carried a message in each relation."""
         if head is not None and not -self.heads <= head < self.heads:
             raise IndexError(f"head: expected 0 to {self.heads - 1}, got {head}")
+        if self.space.site == "edge":
+            codes = self.actions[self._index(layer)].view(self.graph.num_edges, self.heads)
+            yield 0, (codes == 0).any(1) if head is None else codes[:, head] == 0
+            return
         listen, broadcast = self._gates(layer, torch.bool)  # (N, relations or 1, slices)
         if head is not None:  # the relations and slices in which its actions count
             acts = torch.zeros(self.heads, dtype=torch.bool, device=listen.device)
@@ -132,6 +137,8 @@ class Trace:
 
         ``nodes``, a bool mask ``(N,)`` or a tensor of indices, restricts it to the edges between these nodes.
         """
+        if self.space.site == "edge":
+            return self._kept_edges(nodes, by_head)
         inside = torch.ones(self.graph.num_nodes, 1, device=self.actions.device)
         if nodes is not None:
             inside = torch.zeros_like(inside).index_fill_(0, torch.arange(len(inside), device=inside.device)[nodes], 1)
@@ -150,6 +157,16 @@ class Trace:
         of = self._by_head(total.unsqueeze(1).expand(-1, self.space.slices))
         return (kept / of).float() if by_head else (kept.sum(1) / of.sum()).float()
 
+    def _kept_edges(self, nodes: Tensor | None, by_head: bool) -> Tensor:
+        """:meth:`kept_ratio` of edge-wise actions."""
+        kept = (self.actions == 0).view(self.num_layers, self.graph.num_edges, self.heads)
+        if nodes is not None:
+            inside = torch.zeros(self.graph.num_nodes, dtype=torch.bool, device=kept.device)
+            inside[nodes] = True
+            kept = kept[:, inside[self.graph.edge_index].all(0)]
+        ratio = kept.float().mean(1)
+        return ratio if by_head else ratio.mean(1)
+
     def _gated(self) -> list[int]:
         """The column of the gates that each relation reads."""
         return [number if self.space.relations > 1 else 0 for number in range(self.num_relations)]
@@ -167,6 +184,9 @@ class Trace:
 
         It is differentiable if the model is in training mode, so it can be added to the loss as a penalty on edges.
         """
+        if self.space.site == "edge":
+            keep = self.probs[..., 0].flatten(1)
+            return keep.mean(1) if keep.size(1) else keep.sum(1)
         flows = relations(self.graph, self.directions == "both", compact=False)
         shape = self.num_layers, self.graph.num_nodes, self.space.relations, -1
         listen, broadcast = (gate.reshape(shape) for gate in self.space.expected_gates(self.probs))
@@ -184,12 +204,12 @@ class Trace:
 
     def agreement(self, layer: int) -> Tensor:
         """Fraction of the nodes that act alike in each pair of heads at a layer: ``(heads, heads)``."""
-        codes = self.actions[self._index(layer)].view(self.graph.num_nodes, self.heads)
+        codes = self.actions[self._index(layer)].reshape(self.actions.size(1), self.heads)
         alike = torch.zeros(self.heads, self.heads, device=codes.device)
         for code in range(len(self.space.names)):
             chosen = (codes == code).float()
             alike += chosen.t() @ chosen
-        return alike / max(self.graph.num_nodes, 1)
+        return alike / max(len(codes), 1)
 
     def edge_index(self, layer: int, head: int | None = None) -> Tensor:
         """The directed computation graph of a layer, or of one of its heads: who sent a message to whom.
@@ -235,7 +255,7 @@ class Trace:
         named = polars.Series(names, dtype=polars.Enum(names))
         columns = {
             "layer": torch.arange(layers).repeat_interleave(nodes * self.heads).numpy(),
-            "node": torch.arange(nodes).repeat_interleave(self.heads).repeat(layers).numpy(),
+            self.space.site: torch.arange(nodes).repeat_interleave(self.heads).repeat(layers).numpy(),
             **({"head": torch.arange(self.heads).repeat(layers * nodes).numpy()} if self.heads > 1 else {}),
             "action": named.gather(self.actions.flatten().cpu().numpy()),
         }
@@ -254,8 +274,9 @@ class Trace:
             if head is None:
                 raise ValueError(f"head: nodes act in {self.heads} heads; give 0 to {self.heads - 1}")
             return self.head(head).to_networkx(layer)
-        actions = self.actions[self._index(layer)].tolist()
+        actions = self.actions[self._index(layer)].tolist() if self.space.site == "node" else []
         out = networkx.MultiDiGraph()
+        out.add_nodes_from(range(self.graph.num_nodes))
         out.add_nodes_from((v, {"action": self.space.names[code]}) for v, code in enumerate(actions))
         columns = self.kept(layer).nonzero().flatten().tolist()
         ends = self.edge_index(layer).t().tolist()

@@ -50,6 +50,8 @@ def write_predictions(
     fitted = open_run(folder)
     if actions and not fitted.config.model.acts:
         raise ConfigError("actions: the nodes of this run do not act; leave it out")
+    if actions and fitted.config.model.action_space == "edge":
+        raise ConfigError("actions: edges act in this run, not nodes; leave it out, or use Fitted.predict in Python")
     if graph and is_store(graph):
         if edges or graphs:
             raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")

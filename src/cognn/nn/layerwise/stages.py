@@ -79,6 +79,8 @@ def check_model(model: Any) -> None:
             "directions, num_relations: layer-wise inference reads the incoming edges of one relation; call"
             " model(x, edge_index) on the complete graph instead"
         )
+    if model.space.site == "edge":
+        raise RunError("action_space: layer-wise inference knows actions of nodes; call model(x, edge_index) instead")
     if model.training:
         raise RunError("model: is in training mode; call model.eval() first")
     if model.jk is not None:
