@@ -1,5 +1,7 @@
 """Matplotlib heat maps of the heads of a run, readable with many heads because they write no numbers."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
@@ -35,16 +37,24 @@ def head_agreement(alike: ArrayLike, title: str = "", label: str = "agreement") 
 
 
 def numberless_map(
-    table: np.ndarray, title: str, label: str, x_label: str, y_label: str, width: float, height: float
+    table: np.ndarray,
+    title: str,
+    label: str,
+    x_label: str,
+    y_label: str,
+    width: float,
+    height: float,
+    full: bool = False,
 ) -> Figure:
-    """A heat map of any size with a colour bar of shares."""
+    """A heat map of any size with a colour bar of shares, from 0 to 1 if ``full``."""
     figure, axes = canvas(title, width, height)
     axes.spines[:].set_visible(False)
-    image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto", interpolation="nearest")
+    ends: Any = {"vmin": 0, "vmax": 1} if full else {}
+    image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto", interpolation="nearest", **ends)
     axes.set_xlabel(x_label, fontsize=9)
     axes.set_ylabel(y_label, fontsize=9)
     axes.tick_params(labelsize=7, length=0)
-    span = float(np.ptp(table[np.isfinite(table)])) if np.isfinite(table).any() else 0.0
+    span = 1.0 if full else float(np.ptp(table[np.isfinite(table)])) if np.isfinite(table).any() else 0.0
     bar = figure.colorbar(image, ax=axes, shrink=0.9, format=PercentFormatter(1, 0 if span > 0.05 else 1))
     bar.set_label(label, fontsize=9)
     bar.ax.tick_params(labelsize=7)

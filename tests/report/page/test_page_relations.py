@@ -2,10 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from cognn.errors import RunError
 from cognn.report.data import selection
 from cognn.report.data.relations import all_routes
 from cognn.report.data.run_view import RunView, collect
@@ -111,6 +114,25 @@ def test_ninety_relations_are_readable_and_some_are_chosen(tmp_path) -> None:
     figure = tmp_path / "figures" / "kept-by-relation.svg"
     write_figures(view, figure.parent, kinds=("svg",))
     assert figure.read_text(encoding="utf-8").count("name, number ") == 90
+
+
+def test_nodes_without_features_have_a_page(tmp_path) -> None:
+    dataset = with_relations(make_dataset("node", "multiclass"), 2)
+    dataset = replace(dataset, x=torch.arange(60, dtype=torch.float).view(-1, 1), node_categories=(60,))
+    view = collect(fitted(dataset, tmp_path / "run"), samples=0)
+    assert {chart["key"] for chart in page_data(view)["headMaps"]} >= {"kept-by-relation", "listens-by-relation"}
+
+
+def test_a_run_whose_edges_act_is_refused(tmp_path) -> None:
+    run = fitted(make_dataset("node", "multiclass"), tmp_path / "run", epochs=1, action_space="edge")
+    with pytest.raises(RunError, match="here edges act; in Python, Trace.kept"):
+        collect(run)
+
+
+def test_colours_of_relations_stand_for_all_shares(relations_run: RunView) -> None:
+    for chart in relation_maps(relations_run):
+        data = chart.figure["data"][0]
+        assert (data["zmin"], data["zmax"]) == (0, 1)
 
 
 def test_charts_of_a_relation_have_its_numbers(relations_run: RunView) -> None:

@@ -114,10 +114,15 @@ class RunView:
         return [] if self.trace is None else names_of_relations(self.trace, self.dataset.relation_names)
 
     @property
+    def soft(self) -> bool:
+        """Whether gates are probabilities in evaluation, so that every message has a weight."""
+        inner = cooperative(self.model)
+        return inner is not None and inner.eval_actions == "expected"
+
+    @property
     def expected(self) -> bool:
         """Whether statistics of several heads or relations use the probabilities, because the gates do."""
-        inner = cooperative(self.model)
-        return self.heads * self.relations > 1 and inner is not None and inner.eval_actions == "expected"
+        return self.heads * self.relations > 1 and self.soft
 
     @cached_property
     def head_agreement(self) -> Floats:
@@ -168,6 +173,12 @@ def collect(
     fitted = run if isinstance(run, Fitted) else open_run(run)
     if base is not None:
         _check_comparable(Path(base), fitted)
+    inner = cooperative(fitted.model(fitted.best_split))
+    if inner is not None and inner.space.site == "edge":
+        text = (
+            "the report shows actions of nodes, and here edges act; Trace.kept and Trace.kept_ratio have them in Python"
+        )
+        raise RunError(f"{fitted.folder}: {text}")
     chosen = fitted.best_split if split is None else split
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
     graph = dataset.task.readout.join(dataset.graphs)

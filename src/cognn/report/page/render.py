@@ -200,7 +200,7 @@ def _decided(view: RunView) -> str:
             f"Predictions are means over {train.samples} samples of the actions. The decisions shown, and the effects"
             " of silencing and flipping them, are those of a single forward pass."
         )
-    if view.model.eval_actions == "expected":
+    if view.soft:
         return (
             "Predictions weight every message by its probability. The decisions shown, and the effects of silencing and"
             " flipping them, are those of the likeliest actions."

@@ -4,6 +4,7 @@ let redrawDecisions = () => {};
 function showDecisions() {
   const box = document.getElementById("decision-charts"), choice = document.getElementById("decisions-by");
   const which = document.getElementById("decisions-head");
+  which.style.maxWidth = "20rem"; // names may be long
   for (const name of Object.keys(page.decisions)) choice.append(el("option", { value: name }, name === "all" ? "all nodes" : `by ${name}`));
   which.append(el("option", { value: -1 }, page.allTogether), ...page.headDecisions.map(([name], place) => el("option", { value: place }, name)));
   const show = () => {

@@ -4,7 +4,7 @@ function showHeads(changed) {
   document.getElementById("head-note").textContent = page.headNote;
   document.getElementById("head-maps").append(...page.headMaps.map(chartCard));
   const heads = document.getElementById("graph-head");
-  const kinds = el("select", { id: "graph-relation" }, el("option", { value: -1 }, "all relations"),
+  const kinds = el("select", { id: "graph-relation", style: { maxWidth: "20rem" } }, el("option", { value: -1 }, "all relations"),
     ...run.relations.map((name, place) => el("option", { value: place }, name)));
   heads.parentNode.before(el("label", { class: "tool" }, "Relation ", kinds));
   heads.append(el("option", { value: 0 }, heads.dataset.all), ...run.shownHeads.map((one, place) => el("option", { value: place + 1 }, `head ${one}`)));
