@@ -7,6 +7,7 @@ from cognn import Graph, fit
 from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.data.sampling.batches import Batch
 from cognn.errors import ConfigError
+from cognn.files.tensors import load_tensors
 from cognn.train.batcher import Batcher, drop_edges
 from cognn.train.build import build_model
 from tests.toy_runs import make_dataset
@@ -38,6 +39,27 @@ def test_a_price_on_edges_makes_nodes_keep_fewer(tmp_path) -> None:
     assert kept[1] < kept[0] - 0.2
 
 
+@pytest.mark.parametrize("space", ["joint", "edge"])
+@pytest.mark.parametrize("budget", [0.2, 0.7])
+def test_a_budget_holds_the_expected_share_of_edges(space: str, budget: float, tmp_path) -> None:
+    dataset = make_dataset("node", "multiclass")
+    options = TINY | {"epochs": 200, "action_space": space, "lr": 1e-2}
+    fitted = fit(dataset, out=tmp_path / "run", edge_budget=budget, **options)
+    model = build_model(fitted.config.model, dataset).train()
+    state = load_tensors(tmp_path / "run" / "split-0" / "last" / "state.safetensors")[0]
+    model.load_state_dict({k.removeprefix("model/"): v for k, v in state.items() if k.startswith("model/")})
+    _, trace = model(dataset.x, dataset.graphs[0], return_trace=True)
+    assert float(trace.expected_kept().mean().detach()) == pytest.approx(budget, abs=0.06)
+
+
+def test_a_budget_and_its_bounds() -> None:
+    for wrong in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ConfigError, match="edge_budget: expected a share from 0 to 1"):
+            Config(train=TrainConfig(edge_budget=wrong)).check()
+    with pytest.raises(ConfigError, match="edge_budget, edge_price: both set a price on edges"):
+        Config(train=TrainConfig(edge_budget=0.5, edge_price=0.1)).check()
+
+
 @pytest.mark.parametrize("model", ["cognn", "gat"])
 def test_dropped_edges_change_what_is_learned_but_not_how_it_is_scored(model: str, tmp_path) -> None:
     dataset = make_dataset("graph", "multiclass", edges=True)
@@ -48,7 +70,13 @@ def test_dropped_edges_change_what_is_learned_but_not_how_it_is_scored(model: st
 
 
 def test_options_for_actions_are_refused_without_actions() -> None:
-    for name, value in {"edge_price": 1.0, "freeze_actions": True, "actions": "sample", "samples": 4}.items():
+    for name, value in {
+        "edge_price": 1.0,
+        "edge_budget": 0.5,
+        "freeze_actions": True,
+        "actions": "sample",
+        "samples": 4,
+    }.items():
         for model in (ModelConfig(action="none"), ModelConfig(model="gcn")):
             with pytest.raises(ConfigError, match=f"^{name}: requires a model whose nodes choose actions"):
                 Config(model=model, train=TrainConfig(**{name: value})).check()

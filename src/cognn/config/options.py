@@ -195,6 +195,8 @@ class TrainConfig:
     """Share of the edges to drop at random in every training step (DropEdge)."""
     edge_price: float = 0.0
     """Weight in the loss of the expected share of edges kept, over all layers."""
+    edge_budget: float | None = None
+    """Expected share of edges to keep, over all layers; a Lagrange multiplier holds it. Replaces `edge_price`."""
     freeze_actions: bool = False
     """Keep the action network as initialised and train the rest only."""
     actions: Literal["auto", "sample", "argmax", "expected"] = "auto"
@@ -264,7 +266,11 @@ class Config:
                 raise ConfigError(f"{name}: expected a finite number, got {value}")
         if not 0 <= t.drop_edge < 1:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
-        for name in ("edge_price", "freeze_actions", "actions", "samples"):
+        if t.edge_budget is not None and not 0 <= t.edge_budget <= 1:
+            raise ConfigError(f"edge_budget: expected a share from 0 to 1, got {t.edge_budget}")
+        if t.edge_budget is not None and t.edge_price:
+            raise ConfigError("edge_budget, edge_price: both set a price on edges; leave one out")
+        for name in ("edge_price", "edge_budget", "freeze_actions", "actions", "samples"):
             default = getattr(TrainConfig, name)
             if getattr(t, name) != default and not (m.acts and m.gates != "added"):
                 raise ConfigError(f"{name}: requires a model whose nodes choose actions; leave it at {default}")

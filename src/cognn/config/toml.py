@@ -70,6 +70,8 @@ def from_mapping(document: Mapping[str, Any], source: str, base: Config | None =
 
 def _typed(name: str, value: Any, kind: Any) -> Any:
     if isinstance(kind, UnionType):  # such as float | None, where None is the option left out
+        if value is None:
+            return None
         kind = kind.__args__[0]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -34,6 +34,8 @@ class TrainState:
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     """Training time up to the last checkpoint."""
+    multiplier: float = 0.0
+    """The Lagrange multiplier of ``edge_budget``."""
     log_bytes: int = 0
     """Size of ``metrics.jsonl`` at the last checkpoint."""
 
@@ -54,6 +56,7 @@ class TrainState:
             "scores": self.best_scores,
             "seconds": self.seconds,
             "metrics": self.log_bytes,
+            "multiplier": self.multiplier,
         }
         tensors = {f"model/{key}": value for key, value in self.model.state_dict().items()}
         tensors |= pack_optimizer(self.optimizer)
@@ -75,6 +78,7 @@ class TrainState:
             progress = facts["progress"]
             self.epoch, self.best_epoch, self.best = progress["epoch"], progress["best_epoch"], progress["best"]
             self.best_scores, self.seconds, self.log_bytes = (progress[k] for k in ("scores", "seconds", "metrics"))
+            self.multiplier = progress.get("multiplier", 0.0)  # checkpoints of 0.1 have none
         if broadcast(fabric, self.epoch) != self.epoch:
             raise RunError(
                 f"{path}: process {fabric.global_rank} does not see the file that rank 0 sees; share the folder"

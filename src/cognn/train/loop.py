@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from torch import Tensor
 
 from cognn.config.options import Config, TrainConfig
 from cognn.data.dataset import Dataset
@@ -28,6 +29,8 @@ from cognn.train.provenance import origin
 from cognn.train.samplers import make_sampler
 
 CHECKPOINT_SECONDS = float(os.environ.get("COGNN_CHECKPOINT_SECONDS", "20"))
+PENALTY, MULTIPLIER_STEP = 100.0, 1.0
+"""Weight of the squared excess over ``edge_budget``, and the step of its Lagrange multiplier."""
 LOCK_SECONDS = 30.0
 """How long a split waits for another process that still trains it, such as the orphan of a killed command."""
 
@@ -162,26 +165,45 @@ class _SplitTrainer:
         total, count = 0.0, 0
         for rank_batch in self.batcher.train_batches(self.split["train"], fabric, config.draws):
             optimizer.zero_grad()
+            share = 0.0  # this process's part of the expected share of kept edges
             if rank_batch is not None:
                 batch, rows, weight = rank_batch
                 batch = drop_edges(batch, config.drop_edge) if config.drop_edge else batch
-                options = {"return_trace": True} if config.edge_price else {}
+                priced = bool(config.edge_price) or config.edge_budget is not None
+                options = {"return_trace": True} if priced else {}
                 with fabric.autocast(), _explain_batch_norm():
                     out = self.state.model(batch.x, batch.graph, batch.edge_attr, **options)
                 out, trace = out if options else (out, None)
                 loss = metrics.loss(self.task, out[rows], self.batcher.y[batch.items[rows]])
-                price = 0.0 if trace is None else config.edge_price * trace.expected_kept().mean()
+                price: Tensor | float = 0.0
+                if trace is not None:
+                    kept = trace.expected_kept().mean()
+                    price, share = self.price(kept), weight * kept.item()
                 fabric.backward((loss + price) * weight)
                 total, count = total + loss.item() * len(rows), count + len(rows)
             sum_gradients(fabric, model)
             if config.clip:
                 fabric.clip_gradients(model, optimizer, max_norm=config.clip)
             optimizer.step()
+            if config.edge_budget is not None:
+                share = float(all_reduce_sum(fabric, torch.tensor(share)))
+                self.state.multiplier += MULTIPLIER_STEP * (share - config.edge_budget)
         total, count = all_reduce_sum(fabric, torch.tensor([total, count], dtype=torch.float64)).tolist()
         self.state.epoch += 1
         if not math.isfinite(total / count):
             raise self.diverged(f"the loss is {total / count} at epoch {self.state.epoch}")
         return total / count
+
+    def price(self, kept: Tensor) -> Tensor:
+        r"""What the expected share of kept edges adds to the loss.
+
+        An augmented Lagrangian holds a budget :math:`b`: :math:`\lambda c + \rho c^2 / 2` with :math:`c` the excess
+        over :math:`b`; :math:`\lambda` grows by a step of :math:`c` after every update of the weights.
+        """
+        if self.config.edge_budget is None:
+            return self.config.edge_price * kept
+        excess = kept - self.config.edge_budget
+        return self.state.multiplier * excess + PENALTY / 2 * excess**2
 
     def evaluation_due(self) -> bool:
         """Whether this epoch is evaluated."""
