@@ -125,7 +125,7 @@ def test_nodes_without_features_have_a_page(tmp_path) -> None:
 
 def test_a_run_whose_edges_act_is_refused(tmp_path) -> None:
     run = fitted(make_dataset("node", "multiclass"), tmp_path / "run", epochs=1, action_space="edge")
-    with pytest.raises(RunError, match="here edges act; in Python, Trace.kept"):
+    with pytest.raises(RunError, match="here edges act; in Python, Trace"):
         collect(run)
 
 

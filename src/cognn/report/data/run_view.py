@@ -175,9 +175,7 @@ def collect(
         _check_comparable(Path(base), fitted)
     inner = cooperative(fitted.model(fitted.best_split))
     if inner is not None and inner.space.site == "edge":
-        text = (
-            "the report shows actions of nodes, and here edges act; Trace.kept and Trace.kept_ratio have them in Python"
-        )
+        text = "a report shows actions of nodes, and here edges act; in Python, Trace.kept and kept_ratio have them"
         raise RunError(f"{fitted.folder}: {text}")
     chosen = fitted.best_split if split is None else split
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
