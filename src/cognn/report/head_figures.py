@@ -44,17 +44,17 @@ def numberless_map(
     y_label: str,
     width: float,
     height: float,
-    full: bool = False,
+    top: float | None = None,
 ) -> Figure:
-    """A heat map of any size with a colour bar of shares, from 0 to 1 if ``full``."""
+    """A heat map of any size with a colour bar of shares, from 0 to ``top`` if it is given."""
     figure, axes = canvas(title, width, height)
     axes.spines[:].set_visible(False)
-    ends: Any = {"vmin": 0, "vmax": 1} if full else {}
+    ends: Any = {} if top is None else {"vmin": 0, "vmax": top}
     image = axes.imshow(np.ma.masked_invalid(table), cmap="cividis", aspect="auto", interpolation="nearest", **ends)
     axes.set_xlabel(x_label, fontsize=9)
     axes.set_ylabel(y_label, fontsize=9)
     axes.tick_params(labelsize=7, length=0)
-    span = 1.0 if full else float(np.ptp(table[np.isfinite(table)])) if np.isfinite(table).any() else 0.0
+    span = top if top is not None else float(np.ptp(table[np.isfinite(table)])) if np.isfinite(table).any() else 0.0
     bar = figure.colorbar(image, ax=axes, shrink=0.9, format=PercentFormatter(1, 0 if span > 0.05 else 1))
     bar.set_label(label, fontsize=9)
     bar.ax.tick_params(labelsize=7)

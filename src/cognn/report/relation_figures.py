@@ -13,7 +13,7 @@ def share_map(table: ShareTable, title: str = "") -> Figure:
     names = [shortened(name) for name in table.rows]
     rows, wide = table.values.shape
     size = 2.6 + 0.05 * max(map(len, names), default=0) + 0.22 * wide, max(1.6, 1.2 + 0.15 * rows)
-    figure = numberless_map(table.values, title, table.what, table.label, "", *size, full=True)
+    figure = numberless_map(table.values, title, table.what, table.label, "", *size, top=table.top)
     axes = figure.axes[0]
     turned = max(map(len, table.columns), default=0) > 2
     axes.set_xticks(range(wide), table.columns, rotation=90 if turned else 0)

@@ -26,6 +26,11 @@ class ShareTable:
     columns: list[str]
     values: Floats
 
+    @property
+    def top(self) -> float:
+        """The end of the colours, which start at 0: 1, or for actions the largest share, because there are many."""
+        return 1.0 if self.kind == "relation" or not self.values.size else float(self.values.max())
+
 
 def relation_tables(view: RunView) -> list[ShareTable]:
     """The tables of a run with several relations, kept edges first; none for one relation."""

@@ -21,7 +21,7 @@ def _map(table: ShareTable) -> Chart:
     # Names may be long, equal, or markup: the axes count, and the words are labels and hover texts.
     figure = heat_map(table.values, columns, rows, table.label, "", "%{text}: %{z:.1%}")
     words = [[f"{plain_text(name)}<br>{table.label} {column}" for column in table.columns] for name in table.rows]
-    figure["data"][0] |= {"text": words, "ygap": 1, "hoverongaps": False, "zmin": 0, "zmax": 1}
+    figure["data"][0] |= {"text": words, "ygap": 1, "hoverongaps": False, "zmin": 0, "zmax": table.top}
     figure["data"][0]["colorbar"] |= {"tickformat": ".0%"}
     shown = [plain_text(shortened(name)) for name in table.rows]
     layout: dict[str, Any] = figure["layout"]
