@@ -73,6 +73,13 @@ def test_expected_gates_are_the_mean_of_the_forced_ones(heads: int) -> None:
         torch.testing.assert_close(getattr(found, name).view(4, 2, heads), mean)
 
 
+def test_heads_are_named_by_relation() -> None:
+    assert action_space("joint", 1, 3).head_names == ["relation_0", "relation_1", "relation_2"]
+    assert action_space("factored", 2, 2).head_names[1:3] == ["relation_0_head_1", "relation_1_head_0"]
+    assert action_space("joint", 2, 2, True).head_names == ["head_0", "head_1"]
+    assert action_space("joint", 1, 4, True).head_names == ["relation_0", "relation_1"]
+
+
 @every_kind
 def test_forced_actions_equal_those_that_were_taken(kind: str) -> None:
     model, case = build(kind), random_case(1)

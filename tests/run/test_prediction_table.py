@@ -2,6 +2,7 @@
 
 import torch
 
+from cognn.nn.actions import action_space
 from cognn.run.fit import Prediction
 from cognn.run.prediction_table import most_common, prediction_table
 
@@ -39,3 +40,16 @@ def test_many_heads_have_no_columns_of_their_own() -> None:
 
 def test_the_lowest_of_equally_common_actions() -> None:
     assert most_common(torch.tensor([[L, S], [B, ISOLATE], [ISOLATE, ISOLATE]]), 4).tolist() == [S, B, ISOLATE]
+
+
+def test_relations_have_columns_of_their_own_and_directed_codes_their_names() -> None:
+    value, codes = torch.full((2, 1), 0.25), torch.tensor([[[S, L], [B, S]]])
+    typed = prediction_table("regression", None, None, Prediction(value, None, codes, action_space("joint", 1, 2)))
+    assert typed["action_0_relation_0"].to_list() == ["STANDARD", "BROADCAST"]
+    assert typed["action_0_relation_1"].to_list() == ["LISTEN", "STANDARD"]
+    directed = action_space("joint", 2, 2, True)
+    codes = torch.tensor([[[5, 4], [15, 1]]])
+    found = prediction_table("regression", None, None, Prediction(value, None, codes, directed))
+    assert found["action_0_head_0"].to_list() == ["LISTEN", "ISOLATE"]
+    assert found["listen_0"].to_list() == [1.0, 0.5]
+    assert found["broadcast_0"].to_list() == [0.5, 0.5]

@@ -92,6 +92,16 @@ class ActionSpace:
         """The shape of the codes of a node: ``()``, or ``(heads,)``."""
         return () if self.heads == 1 else (self.heads,)
 
+    @property
+    def head_names(self) -> list[str]:
+        """Names of the heads: ``head_0``..., or with relations ``relation_0``... and ``relation_0_head_0``..."""
+        if self.heads == self.slices:
+            return [f"head_{head}" for head in range(self.heads)]
+        if self.slices == 1:
+            return [f"relation_{relation}" for relation in range(self.heads)]
+        pairs = (divmod(head, self.slices) for head in range(self.heads))
+        return [f"relation_{relation}_head_{head}" for relation, head in pairs]
+
     def logits(self, outputs: list[Tensor], standard_bias: float = 0.0) -> Tensor:
         """The logits of all nodes from the outputs ``(N, heads * width)`` of the networks.
 

@@ -19,7 +19,7 @@ from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
-from cognn.nn.actions import JOINT
+from cognn.nn.actions import ActionSpace
 from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.options.resolve import is_remembered
 from cognn.run.log_tail import RunCallback
@@ -47,8 +47,8 @@ class Prediction:
     """Their standard deviation over draws of the actions; None without draws."""
     actions: Tensor | None
     """Action codes ``(num_layers, N)`` of one pass, or ``(num_layers, N, heads)``, if asked for."""
-    action_names: tuple[str, ...] = JOINT.names
-    """What the codes mean."""
+    space: ActionSpace | None = None
+    """What the codes mean; None for the four actions of nodes."""
 
 
 @dataclass
@@ -200,7 +200,7 @@ def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: in
                 codes.append(model(*inputs, actions=eval_actions(config), return_trace=True)[1].actions)
     spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)
     inner = cooperative(model)
-    return Prediction(value, spread, acted, JOINT.names if inner is None else inner.space.names)
+    return Prediction(value, spread, acted, None if inner is None else inner.space)
 
 
 def open_run(folder: str | Path, data: Any = None) -> Fitted:

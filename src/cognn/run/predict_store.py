@@ -74,10 +74,10 @@ def write_store_predictions(
         if draws["spread"]:
             squares = rows(f"spread-squares-{(draws['spread'] - 1) % 2}")
             spread = (squares / (draws["spread"] - 1)).sqrt()
-        codes = None
+        codes, space = None, None if inner is None else inner.space
         if inner is not None and keep_actions:  # (layers, N), or (layers, N, heads)
             codes = rows("actions").long().view(last - first, inner.num_layers, *inner.space.shape).transpose(0, 1)
-        prediction = Prediction(predictions(task.kind, value), spread, codes)
+        prediction = Prediction(predictions(task.kind, value), spread, codes, space)
         return prediction_table(task.kind, names, store.ids(first, last), prediction)
 
     _write_table(out, scratch.folder, store.num_nodes, table)

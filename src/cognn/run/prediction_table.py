@@ -6,7 +6,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from cognn.nn.actions import broadcasts, listens
+from cognn.nn.actions import ActionSpace, action_space
 from cognn.run.fit import Prediction
 
 MOST_HEADS = 8
@@ -29,7 +29,8 @@ def prediction_table(
     ============  ============================================  =======================
 
     The actions are ``action_LAYER``.  With several heads this is the most common one; ``listen_LAYER`` and
-    ``broadcast_LAYER`` are the shares of the heads that do so, and ``action_LAYER_head_HEAD`` are up to 8 heads.
+    ``broadcast_LAYER`` are the shares of the heads that do so, and ``action_LAYER_head_HEAD`` are up to 8 heads,
+    or ``action_LAYER_relation_RELATION`` if nodes act per relation.
     """
     value, spread = prediction.value, prediction.spread
     if kind == "binary":  # the table has the second class only
@@ -51,26 +52,29 @@ def prediction_table(
     if spread is not None:
         columns |= {"spread": spread.squeeze(-1).numpy()} if spread.size(1) == 1 else _named("spread", names, spread)
     if prediction.actions is not None:
+        heads = 1 if prediction.actions.dim() == 2 else prediction.actions.size(2)
+        space = prediction.space or action_space("joint", heads)
         for layer, codes in enumerate(prediction.actions):
-            columns |= _action_columns(layer, codes, prediction.action_names)
+            columns |= _action_columns(layer, codes, space)
     return pl.DataFrame(columns)
 
 
-def _action_columns(layer: int, codes: Tensor, names: tuple[str, ...]) -> dict[str, Any]:
+def _action_columns(layer: int, codes: Tensor, space: ActionSpace) -> dict[str, Any]:
     """The columns of one layer, from codes ``(N,)`` or ``(N, heads)``."""
 
     def named(column: Tensor) -> list[str]:
-        return [names[code] for code in column.tolist()]
+        return [space.names[code] for code in column.tolist()]
 
     if codes.dim() == 1:
         return {f"action_{layer}": named(codes)}
     columns: dict[str, Any] = {
-        f"listen_{layer}": listens(codes).double().mean(1).numpy(),
-        f"broadcast_{layer}": broadcasts(codes).double().mean(1).numpy(),
-        f"action_{layer}": named(most_common(codes, len(names))),
+        f"listen_{layer}": space.listens(codes).double().mean(1).numpy(),
+        f"broadcast_{layer}": space.broadcasts(codes).double().mean(1).numpy(),
+        f"action_{layer}": named(most_common(codes, len(space.names))),
     }
     each = codes.unbind(1) if codes.size(1) <= MOST_HEADS else ()
-    return columns | {f"action_{layer}_head_{head}": named(column) for head, column in enumerate(each)}
+    labels = zip(space.head_names, each, strict=False)
+    return columns | {f"action_{layer}_{label}": named(column) for label, column in labels}
 
 
 def most_common(codes: Tensor, number: int) -> Tensor:
