@@ -1,8 +1,8 @@
 """What many relations cost: a training step with 50 edge types against the same edges as one type.
 
 4 layers of 64, mean environment, no actions, so that the relational layers alone are compared; then with one joint
-action per node, alike in all relations, on both sides.  The types are drawn with frequencies that fall as 1 / rank, as in knowledge graphs.
-``bases`` shares 4 matrices between all relations, ``blocks`` cuts each into 4 diagonal blocks.
+action per node, alike in all relations, on both sides.  The types are drawn with frequencies that fall as 1 / rank, as
+in knowledge graphs.  ``bases`` shares 4 matrices between all relations, ``blocks`` cuts each into 4 diagonal blocks.
 
     python -m benchmarks.relations
 
