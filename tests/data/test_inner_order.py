@@ -5,7 +5,7 @@ import pytest
 from tests.test_architecture import EDGES
 
 ORDER = ("readout", "dataset", "tables", "splitting", "assemble", "published", "catalogue", "readers")
-ORDER += ("synthetic", "sampling", "store", "load", "check")
+ORDER += ("synthetic", "sampling", "store", "noise", "load", "check")
 
 
 @pytest.mark.parametrize("name", [name for name in EDGES if name.startswith("data.")])

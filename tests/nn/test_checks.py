@@ -115,7 +115,7 @@ def test_sizes_below_one(name: str) -> None:
         ({"env": "sage"}, ValueError, "env: unknown layer 'sage'; known are sum, mean, gcn, gin, gat"),
         ({"action": "sage"}, ValueError, "action: unknown layer 'sage'; known are sum, mean, gcn, gin, gat"),
         ({"env": 7}, TypeError, "env: expected a name (sum, mean, gcn, gin, gat) or a callable (in, out), got 7"),
-        ({"action_space": "both"}, ValueError, "action_space: expected one of 'joint', 'factored', got 'both'"),
+        ({"action_space": "both"}, ValueError, "action_space: expected one of 'joint', 'factored', 'edge', got 'both'"),
         ({"action_channels": 0}, ValueError, "action_channels: expected 1 or more, got 0"),
         ({"action_layers": 0}, ValueError, "action_layers: expected 1 or more, got 0"),
         ({"decoder_layers": 0}, ValueError, "decoder_layers: expected 1 or more, got 0"),

@@ -318,7 +318,7 @@ def test_the_action_network_works_alone() -> None:
         CoGNN(5, 8, out_channels=3, num_layers=2, action_layers=0)
     with pytest.raises(ValueError, match="dropout: expected 0 <= dropout < 1, got 1"):
         ActionNetwork(5, dropout=1)
-    with pytest.raises(ValueError, match="action_space: expected one of 'joint', 'factored', got 'bogus'"):
+    with pytest.raises(ValueError, match="action_space: expected one of 'joint', 'factored', 'edge', got 'bogus'"):
         CoGNN(5, 8, out_channels=3, num_layers=2, action=None, action_space="bogus")  # type: ignore[arg-type]
     attr = torch.rand(case.edge_index.size(1), 3, dtype=torch.double)
     with pytest.raises(ValueError, match="edge_attr: this model takes none"):

@@ -27,7 +27,14 @@ OTHER: dict[str, Any] = {
     "gates": "continuous",
     "action_sharing": "per_layer",
     "standard_bias": 1.5,
+    "directions": "both",
+    "direction_share": "0.3",
+    "num_bases": 2,
+    "num_blocks": 2,
+    "relation_actions": "shared",
 }
+NEEDS = {name: {"directions": "both"} for name in ("direction_share", "num_bases", "num_blocks")}
+"""What an option requires of another."""
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -42,5 +49,6 @@ def test_every_option_reaches_the_network(name: str, monkeypatch: pytest.MonkeyP
         return CoGNN(*arguments, **options)
 
     monkeypatch.setattr(build, "CoGNN", spy)
-    build.build_model(replace(ModelConfig(), **{name: value}), make_dataset("node", "binary"))
+    config = replace(ModelConfig(), **NEEDS.get(name, {}), **{name: value})
+    build.build_model(config, make_dataset("node", "binary"))
     assert str(given[name]) == str(value)

@@ -151,7 +151,7 @@ class ActionSpace:
 
     def spread(self, logits: Tensor) -> Tensor:
         """One number per node and slice, ``(N, slices)``, from its logits: what ``gates="added"`` adds."""
-        return logits.sum(-1).view(len(logits), -1, self.slices).sum(1)
+        return logits.sum(-1).view(len(logits), self.heads // self.slices, self.slices).sum(1)
 
     def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
         """The gates of given action codes; no gradient."""

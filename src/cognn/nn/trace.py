@@ -110,7 +110,7 @@ class Trace:
         if head is not None:  # the relations and slices in which its actions count
             acts = torch.zeros(self.heads, dtype=torch.bool, device=listen.device)
             acts[head] = True
-            acts = acts.expand(listen[0].numel() // self.heads, -1).reshape(listen.shape[1:])
+            acts = acts.expand(listen.size(1) * listen.size(2) // self.heads, -1).reshape(listen.shape[1:])
             listen = listen & acts
         for number in range(self.num_relations):
             sender, receiver = (
@@ -127,7 +127,8 @@ class Trace:
     def _gates(self, layer: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The gates of a layer, as ``(N, relations or 1, slices)``."""
         gates = self.space.force(self.actions[self._index(layer)], dtype).gates
-        listen, broadcast = (gate.reshape(len(gate), self.space.relations, -1) for gate in gates)
+        shape = self.space.relations, self.space.slices
+        listen, broadcast = (gate.reshape(len(gate), *shape) for gate in gates)
         return listen, broadcast
 
     def kept_ratio(self, nodes: Tensor | None = None, by_head: bool = False) -> Tensor:
@@ -188,7 +189,7 @@ class Trace:
             keep = self.probs[..., 0].flatten(1)
             return keep.mean(1) if keep.size(1) else keep.sum(1)
         flows = relations(self.graph, self.directions == "both", compact=False)
-        shape = self.num_layers, self.graph.num_nodes, self.space.relations, -1
+        shape = self.num_layers, self.graph.num_nodes, self.space.relations, self.space.slices
         listen, broadcast = (gate.reshape(shape) for gate in self.space.expected_gates(self.probs))
         kept = [
             torch.stack(

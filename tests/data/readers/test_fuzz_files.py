@@ -18,9 +18,9 @@ from cognn.config.options import DataConfig
 from cognn.data.check.files import check_files
 from cognn.data.dataset import Dataset
 from cognn.data.readers.files import load_files, load_with_schema
-from cognn.data.readers.npz_archive import MAX_UNPACKED
 from cognn.data.tables.schema import Schema
 from cognn.errors import DataError
+from cognn.files.npz_archive import MAX_UNPACKED
 from tests.data.hostile import (
     NAMES,
     csv_table,

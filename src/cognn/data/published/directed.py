@@ -12,7 +12,7 @@ from cognn.core.graph import Graph
 from cognn.data.dataset import Dataset, Split, Task
 from cognn.data.published.pyg_datasets import raw_file_errors
 from cognn.data.published.raw_files import raw_file, unavailable
-from cognn.data.readers.npz_archive import read_npz
+from cognn.files.npz_archive import read_npz
 
 KIND, FILE = "directed", "citeseer.npz"
 SPLITS, SHARES = 10, (0.5, 0.25)

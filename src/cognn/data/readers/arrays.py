@@ -13,13 +13,13 @@ from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.array_checks import PARTS, Arrays, Checked, check_arrays
-from cognn.data.readers.npz_archive import members_of, read_npz
 from cognn.data.splitting import mask_splits, random_splits
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, missing_targets, read_targets
 from cognn.data.tables.values import codes, words
 from cognn.errors import DataError
+from cognn.files.npz_archive import members_of, read_npz
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
 KEYS |= {"edge_attr": "edge_attr", "edge_type": "edge_type", "batch": "batch", "graph_ids": "batch"}
