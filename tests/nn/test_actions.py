@@ -3,7 +3,8 @@ import torch
 from scipy.stats import chisquare
 
 from cognn import Action, broadcasts, listens
-from cognn.nn.actions import JOINT, SPACES, StraightThrough, gumbel
+from cognn.core.straight_through import StraightThrough
+from cognn.nn.actions import JOINT, SPACES, gumbel
 
 FACTORED = SPACES["factored"]
 S, L, B, ISOLATE = Action

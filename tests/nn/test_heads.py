@@ -8,8 +8,9 @@ from torch_geometric.nn import SAGEConv
 
 from cognn import CoGNN, Gates, Graph
 from cognn.core.random import logistic
+from cognn.core.straight_through import BinaryStraightThrough, StraightThrough
 from cognn.nn.action_network import ActionNetwork
-from cognn.nn.actions import BinaryStraightThrough, StraightThrough, action_space
+from cognn.nn.actions import action_space
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import update
 from tests.conftest import random_case

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from cognn.core.random import gumbel, gumbel_of, logistic, logistic_of
+from cognn.core.straight_through import BinaryStraightThrough, StraightThrough
 from cognn.nn.hearing import Gates, Hearing
 
 ActionMode = Literal["sample", "argmax", "expected"]
@@ -136,7 +136,7 @@ class ActionSpace:
             if not isinstance(inverse_temperature, Tensor):
                 inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
             decision = self._decision(*self._chosen(logits, inverse_temperature.to(logits.dtype), noise))
-        return Decision(self._by_relation(decision.gates, dtype), decision.actions)
+        return Decision(self._in_dtype(decision.gates, dtype), decision.actions)
 
     def noise_of(self, bits: Tensor) -> Tensor:
         """Noise for :meth:`decide` from random integers of 31 bits: Gumbel noise, one number per logit."""
@@ -155,7 +155,7 @@ class ActionSpace:
 
     def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
         """The gates of given action codes; no gradient."""
-        return Decision(self._by_relation(self._forced(actions), dtype), actions)
+        return Decision(self._in_dtype(self._forced(actions), dtype), actions)
 
     def heard(self, hearing: Hearing, decision: Decision) -> Hearing:
         """What is heard under a decision."""
@@ -176,8 +176,8 @@ class ActionSpace:
     def _forced(self, actions: Tensor) -> Gates:
         return Gates(self.listens(actions), self.broadcasts(actions))
 
-    def _by_relation(self, gates: Gates, dtype: torch.dtype) -> Gates:
-        """The gates of all heads as ``(N, relations, heads)``, if there are several relations."""
+    def _in_dtype(self, gates: Any, dtype: torch.dtype) -> Any:
+        """The gates as a model of ``dtype`` uses them: ``(N, relations, heads)``, if there are several relations."""
         listen, broadcast = (gate.to(dtype) for gate in gates)
         if self.relations > 1:
             listen, broadcast = (gate.unflatten(1, (self.relations, -1)) for gate in (listen, broadcast))
@@ -374,60 +374,3 @@ def action_space(name: str, heads: int = 1, relations: int = 1, directed: bool =
     if name == "joint" and directed and relations > 1:
         return DirectedSpace(heads * relations // 2, relations)
     return {"joint": ActionSpace, "factored": FactoredHeads}[name](heads * relations, relations)
-
-
-class StraightThrough(Function):
-    r"""Straight-through Gumbel-softmax over the last dimension: ``(one-hot, codes)``.
-
-    .. math::  y = \mathrm{onehot}\,\arg\max_a(\log p_a + g_a), \qquad
-               \partial y := \partial\,\mathrm{softmax}\big((\log p + g)/\tau\big)
-
-    The inverse temperature ``(N,)`` multiplies and is never inverted, so ``1/tau = 0`` is as finite as any other value.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
-        """One-hot actions and their codes."""
-        score = logits if noise is None else logits + noise
-        codes = score.argmax(-1)
-        ctx.mark_non_differentiable(codes)
-        ctx.save_for_backward(logits, inverse_temperature, noise)
-        return torch.zeros_like(logits).scatter_(-1, codes.unsqueeze(-1), 1.0), codes
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        """The gradient of the softmax."""
-        logits, inverse_temperature, noise = ctx.saved_tensors
-        scale = inverse_temperature.view(-1, *[1] * (logits.dim() - 1))
-        score = logits if noise is None else logits + noise
-        # The shift by the largest score leaves the softmax as it is; the bound keeps 0 * inf from making nan.
-        score = (score - score.amax(-1, keepdim=True)).clamp(min=torch.finfo(score.dtype).min)
-        soft = (score * scale).exp()
-        soft = soft / soft.sum(-1, keepdim=True)
-        grad = soft * (grads[0] - (grads[0] * soft).sum(-1, keepdim=True))
-        return grad * scale, (grad * score).flatten(1).sum(-1), None
-
-
-class BinaryStraightThrough(Function):
-    r"""Straight-through decisions between yes (1) and no (0), from their log-odds ``z``.
-
-    .. math::  y = [z + g > 0], \qquad \partial y := \partial\,\sigma\big((z + g)/\tau\big)
-
-    with logistic noise ``g``.  It is :class:`StraightThrough` with the two logits ``(z, 0)``.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> Tensor:
-        """1 for yes, 0 for no."""
-        score = logits if noise is None else logits + noise
-        ctx.save_for_backward(score, inverse_temperature)
-        return (score > 0).to(logits.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        """The gradient of the sigmoid."""
-        score, inverse_temperature = ctx.saved_tensors
-        scale = inverse_temperature.view(-1, *[1] * (score.dim() - 1))
-        soft = (score * scale).sigmoid()
-        grad = grads[0] * soft * (1 - soft)
-        return grad * scale, (grad * score).reshape(len(score), -1).sum(-1), None

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from cognn.core import ops
 from cognn.core.graph import Graph
 from cognn.core.random import logistic
+from cognn.core.straight_through import BinaryStraightThrough
 from cognn.nn.action_network import ActionNetwork
-from cognn.nn.actions import ActionMode, ActionSpace, BinaryStraightThrough, Decision
+from cognn.nn.actions import ActionSpace, Decision
 from cognn.nn.hearing import Hearing
 
 
@@ -24,33 +25,9 @@ class EdgeSpace(ActionSpace):
     site = "edge"
     width = 1
 
-    def decide(
-        self,
-        logits: Tensor,
-        inverse_temperature: Tensor | float,
-        mode: ActionMode = "sample",
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
-    ) -> Decision:
-        """Turn the log-odds of keeping the edges into gates; see :meth:`ActionSpace.decide`."""
-        dtype = logits.dtype
-        logits = logits.float() if dtype in (torch.bfloat16, torch.float16) else logits
-        if mode == "expected":
-            return Decision(logits.sigmoid().to(dtype), None)
-        if mode == "sample" and noise is None:
-            noise = self._noise(logits, generator)
-        if not isinstance(inverse_temperature, Tensor):
-            inverse_temperature = logits.new_full((logits.size(0),), inverse_temperature)
-        gates = BinaryStraightThrough.apply(logits, inverse_temperature.to(logits.dtype), noise)
-        return Decision(gates.to(dtype), None)
-
     def codes(self, decision: Decision) -> Tensor:
         """The action codes of a decision: ``(E,)``, or ``(E, heads)``."""
         return (decision.gates.detach() <= 0.5).long() if decision.actions is None else decision.actions
-
-    def force(self, actions: Tensor, dtype: torch.dtype) -> Decision:
-        """The gates of given action codes; no gradient."""
-        return Decision((actions == 0).to(dtype), actions)
 
     def heard(self, hearing: Hearing, decision: Decision) -> Hearing:
         """What is heard under a decision."""
@@ -66,6 +43,21 @@ class EdgeSpace(ActionSpace):
 
     def _noise(self, logits: Tensor, generator: torch.Generator | None) -> Tensor:
         return logistic(logits, generator)
+
+    def _expected(self, logits: Tensor) -> Decision:
+        return Decision(logits.sigmoid(), None)
+
+    def _chosen(self, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Any]:
+        return BinaryStraightThrough.apply(logits, inverse_temperature, noise), None
+
+    def _decision(self, chosen: Tensor, codes: Any) -> Decision:
+        return Decision(chosen, codes)
+
+    def _forced(self, actions: Tensor) -> Any:
+        return actions == 0
+
+    def _in_dtype(self, gates: Any, dtype: torch.dtype) -> Any:
+        return gates.to(dtype)
 
 
 class EdgeActionNetwork(ActionNetwork):
