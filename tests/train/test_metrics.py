@@ -1,12 +1,15 @@
 """Scores of every kind of task, against their definitions."""
 
 import math
+from functools import partial
 
 import pytest
+import sklearn.metrics
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cognn.config.metrics import METRICS, METRICS_OF, RANKINGS
 from cognn.data.dataset import Task
 from cognn.train.metrics import loss, score
 
@@ -106,3 +109,83 @@ def test_regression_leaves_missing_targets_out() -> None:
 def test_regression_learns_the_absolute_error_of_what_is_known() -> None:
     out, y = torch.tensor([[1.0, -2.0], [3.0, 0.0]]), torch.tensor([[0.0, math.nan], [0.0, 5.0]])
     assert float(loss(Task("node", "regression", 2, "mae"), out, y)) == pytest.approx((1 + 3 + 5) / 3)
+
+
+OURS = {
+    "f1": partial(sklearn.metrics.f1_score, zero_division=0),
+    "macro_f1": partial(sklearn.metrics.f1_score, average="macro", zero_division=0),
+    "balanced_accuracy": sklearn.metrics.balanced_accuracy_score,
+    "mcc": sklearn.metrics.matthews_corrcoef,
+    "accuracy": sklearn.metrics.accuracy_score,
+    "roc_auc": sklearn.metrics.roc_auc_score,
+    "average_precision": sklearn.metrics.average_precision_score,
+    "mae": sklearn.metrics.mean_absolute_error,
+    "rmse": sklearn.metrics.root_mean_squared_error,
+    "r2": sklearn.metrics.r2_score,
+}
+"""The metrics of scikit-learn; its warnings about absent classes are no news."""
+few = st.integers(1, 30)
+
+
+def test_every_metric_is_one_of_scikit_learn() -> None:
+    assert set(OURS) == set(METRICS)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("metric", [name for name in METRICS_OF["binary"] if name not in RANKINGS])
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.3, 0.6, 0.9]), st.booleans()), min_size=1), st.floats(0, 1))
+def test_predicted_classes_of_two(metric: str, items: list[tuple[float, bool]], threshold: float) -> None:
+    p, y = map(torch.tensor, zip(*items, strict=True))
+    found = score(Task("node", "binary", 1, metric), p.double().logit().unsqueeze(1), y.float(), threshold)
+    assert found == pytest.approx(OURS[metric](y, p.double().logit().sigmoid() > threshold))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("metric", [name for name in METRICS_OF["multiclass"] if name not in RANKINGS])
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1))
+def test_predicted_classes_of_several_some_of_them_absent(metric: str, items: list[tuple[int, int]]) -> None:
+    guess, y = map(torch.tensor, zip(*items, strict=True))
+    out = torch.nn.functional.one_hot(guess, 4).float()
+    assert score(Task("node", "multiclass", 4, metric), out, y) == pytest.approx(OURS[metric](y, guess))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("metric", METRICS_OF["multilabel"])
+@given(few, st.integers(0, 1000))
+def test_labels_are_averaged_over_what_is_known_of_each(metric: str, items: int, seed: int) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    out, y = torch.randn(items, 3, generator=rng), torch.randint(2, (items, 3), generator=rng).float()
+    y[torch.rand(items, 3, generator=rng) < 0.2] = torch.nan
+    each = []
+    for p, target in zip(out.double().sigmoid().T, y.T, strict=True):
+        p, target = p[~target.isnan()], target[~target.isnan()]
+        if len(target) and (metric not in RANKINGS or target.min() != target.max()):
+            each.append(OURS["f1" if metric == "macro_f1" else metric](target, p if metric in RANKINGS else p > 0.5))
+    expected = sum(each) / len(each) if each else math.nan
+    assert score(Task("node", "multilabel", 3, metric), out, y) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize("metric", METRICS_OF["regression"])
+@given(few, st.integers(0, 1000), st.booleans())
+def test_errors_also_of_a_constant_target(metric: str, items: int, seed: int, constant: bool) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    out, y = torch.randn(items, 2, generator=rng), torch.randn(items, 2, generator=rng)
+    if constant:
+        y[:, 0] = 2.5
+        out[: items // 2, 0] = 2.5
+    expected = OURS[metric](y.double(), out.double())
+    assert score(Task("node", "regression", 2, metric), out, y) == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_constant_target_that_is_met_has_r2_1() -> None:
+    y = torch.full((4, 1), 3.0)
+    assert score(Task("node", "regression", 1, "r2"), y, y) == 1
+
+
+@pytest.mark.parametrize("metric", ["rmse", "r2"])
+def test_missing_targets_are_left_out_of_errors(metric: str) -> None:
+    out, y = torch.randn(9, 2, generator=RNG), torch.randn(9, 2, generator=RNG)
+    y[:4, 1] = torch.nan
+    each = [OURS[metric](y[:, 0], out[:, 0]), OURS[metric](y[4:, 1], out[4:, 1])]
+    assert score(Task("node", "regression", 2, metric), out, y) == pytest.approx(sum(each) / 2)

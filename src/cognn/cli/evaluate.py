@@ -17,6 +17,8 @@ class Evaluate:
     """Folder of the run."""
     samples: int = 0
     """Score the mean output of this many draws of the actions; 0 scores as in training."""
+    metric: str = ""
+    """Score, such as f1 or mcc; by default that of the run."""
 
 
 def evaluate(arguments: list[str]) -> int:
@@ -27,5 +29,5 @@ def evaluate(arguments: list[str]) -> int:
     from cognn.run.evaluate import evaluate
     from cognn.run.fit import open_run
 
-    show_summary(evaluate(open_run(options.run), options.samples), options.run)
+    show_summary(evaluate(open_run(options.run), options.samples, options.metric), options.run)
     return 0

@@ -25,7 +25,8 @@ class DataConfig:
     task: str = ""
     """binary, multiclass, multilabel or regression; by default inferred from the target."""
     metric: str = ""
-    """accuracy, roc_auc, average_precision or mae, for your own files; by default that of the task."""
+    """accuracy, roc_auc, average_precision, f1 (binary), macro_f1, balanced_accuracy or mcc, or mae, rmse or r2 of a
+    regression, for your own files; by default that of the task."""
     directed: bool | None = None
     """Whether the edges of your own files are directed: `--directed` or `--undirected`; never guessed."""
     id_column: str = ""

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from cognn.config.metrics import Metric
 from cognn.data.published.raw_files import in_cache, in_mirror, public_name
 from cognn.errors import DataError
 
 if TYPE_CHECKING:  # the module imports torch
-    from cognn.data.dataset import Kind, Level, Metric
+    from cognn.data.dataset import Kind, Level
 
 Origin = Literal["generated", "cache", "mirror", "network", "nowhere"]
 

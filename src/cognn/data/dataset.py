@@ -5,16 +5,15 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor
 
+from cognn.config.metrics import RANKINGS, Metric, higher_is_better
 from cognn.core.graph import Graph
 from cognn.data.readout import READOUTS, Readout
 from cognn.nn.edge_features import EdgeSpec
 
 Level = Literal["node", "graph"]
 Kind = Literal["binary", "multiclass", "multilabel", "regression"]
-Metric = Literal["accuracy", "roc_auc", "average_precision", "mae"]
 LEVELS: tuple[str, ...] = get_args(Level)
 KINDS: tuple[str, ...] = get_args(Kind)
-METRICS: tuple[str, ...] = get_args(Metric)
 
 
 @dataclass(frozen=True)
@@ -38,16 +37,19 @@ class Task:
     @property
     def higher_is_better(self) -> bool:
         """False for errors."""
-        return self.metric != "mae"
+        return higher_is_better(self.metric)
 
 
 def is_defined(task: Task, y: Tensor) -> bool:
-    """Whether the metric is defined on these targets, whatever the predictions: a ranking needs both classes."""
+    """Whether the metric is defined on these targets, whatever the predictions.
+
+    A ranking needs both classes, and R2 two values.
+    """
     columns = y.unbind(1) if y.dim() == 2 else (y,)
     known = [column[~column.isnan()] for column in columns]
-    if task.metric in ("roc_auc", "average_precision"):
+    if task.metric in RANKINGS:
         return any(len(values) > 0 and bool(values.min() != values.max()) for values in known)
-    return any(len(values) > 0 for values in known)
+    return any(len(values) > (task.metric == "r2") for values in known)
 
 
 @dataclass(frozen=True)

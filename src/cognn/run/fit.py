@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from cognn.config.edge_tables import edges_text
+from cognn.config.metrics import higher_is_better
 from cognn.config.options import Config, TrainConfig
 from cognn.config.toml import load_config
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.data.load import MEMORY, from_memory, load_data
+from cognn.data.tables.targets import metric_of
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
@@ -74,7 +76,7 @@ class Fitted:
     @property
     def best_split(self) -> int:
         """The split with the best validation score."""
-        sign = -1 if self.result["metric"] == "mae" else 1
+        sign = 1 if higher_is_better(self.result["metric"]) else -1
         return int(max(self.result["splits"], key=lambda split: sign * split["val"])["split"])
 
     def model(self, split: int | None = None, dataset: Dataset | None = None) -> nn.Module:
@@ -127,16 +129,19 @@ class Fitted:
             found.spread = None if found.spread is None else found.spread.expand(-1, 2)
         return found
 
-    def score(self, data: Any = None, split: int | None = None) -> float:
-        """The metric of the run on all items of new data that have a target, or on the test items of the split.
+    def score(self, data: Any = None, split: int | None = None, metric: str = "") -> float:
+        """The metric on all items of new data that have a target, or on the test items of the split.
 
         Args:
             data: A PyG ``Data`` with ``y``, a list of them, or a ``Dataset``; by default the training data, of which
                 the test items of the split count.
             split: The split whose model is used; by default the one with the best validation score.
+            metric: Another score than that of the run.
         """
         with python_words():
             dataset, config = self._read(data), self.config.train
+            task = dataset.task
+            task = replace(task, metric=metric_of(task.kind, metric)) if metric else task
             items = Batcher(dataset, config.batch_size, torch.device("cpu"))
             with seeded(self.seed(split), torch.device("cpu")), precision(config):
                 out = forward_all(self.model(split, dataset), items, config)[0]
@@ -144,7 +149,7 @@ class Fitted:
         some = dataset.labelled(some)
         if not len(some):
             raise DataError("data: no item has a target, so there is no score; give targets, or use predict")
-        return metrics.score(dataset.task, out[some], items.y[some])
+        return metrics.score(task, out[some], items.y[some])
 
     def _read(self, data: Any, edges: str | Path | Mapping[str, str | Path] = "", graphs: str | Path = "") -> Dataset:
         if data is None:

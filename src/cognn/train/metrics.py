@@ -1,14 +1,15 @@
 """Losses and scores by the kind of task.
 
-ROC AUC and average precision are implemented here: torchmetrics or scikit-learn would be a dependency that takes about
-a second to import, and missing targets would still have to be masked for it.
+The metrics equal those of scikit-learn.  They are implemented here: torchmetrics or scikit-learn would be a dependency
+that takes about a second to import, and missing targets would still have to be masked for it.
 """
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from cognn.data.dataset import Metric, Task
+from cognn.config.metrics import RANKINGS, Metric
+from cognn.data.dataset import Task
 
 
 def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
@@ -23,35 +24,95 @@ def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
     return (out - y)[known].abs().mean()
 
 
-def score(task: Task, out: Tensor, y: Tensor) -> float:
-    """The task's metric; nan where it is undefined, as for no items or a single class.
+def score(task: Task, out: Tensor, y: Tensor, threshold: float = 0.5) -> float:
+    """The task's metric; nan where it is undefined, as for no items, or a ranking of a single class.
 
     ROC AUC and average precision of several classes or labels are macro averages over those with both positive and
-    negative items: in a small split a class may be absent, or a label constant.
+    negative items: in a small split a class may be absent, or a label constant.  The other metrics of several labels
+    are means over the labels, and RMSE and R2 of several targets means over the targets.
+
+    Args:
+        task: The task.
+        out: The outputs of a model.
+        y: The targets; missing ones are left out.
+        threshold: The probability above which a binary item is predicted to be of the second class.
     """
     if len(y) == 0:
         return float("nan")
     # In single precision, large logits would tie after the sigmoid or softmax.
     out = out.detach().double()
     if task.kind == "regression":
-        known = ~torch.isnan(y)
-        return float((out - y)[known].abs().mean())
+        return _error(task.metric, out, y.double())
     if task.kind == "binary":
-        return _binary(task.metric, out.squeeze(-1).sigmoid(), y)
+        return _binary(task.metric, out.squeeze(-1).sigmoid(), y, threshold)
     if task.kind == "multiclass":
-        if task.metric == "accuracy":
-            return float((out.argmax(-1) == y).double().mean())
+        if task.metric not in RANKINGS:
+            return _hard(task.metric, out.argmax(-1), y, task.num_outputs)
         columns = [(p, y == code) for code, p in enumerate(out.softmax(-1).unbind(-1))]
     else:
         pairs = zip(out.sigmoid().unbind(-1), y.unbind(-1), strict=True)
         columns = [(p[~target.isnan()], target[~target.isnan()]) for p, target in pairs]
-    return float(torch.tensor([_binary(task.metric, p, target) for p, target in columns]).nanmean())
+    metric: Metric = "f1" if task.metric == "macro_f1" else task.metric
+    return float(torch.tensor([_binary(metric, p, target) for p, target in columns]).nanmean())
 
 
-def _binary(metric: Metric, p: Tensor, target: Tensor) -> float:
+def _error(metric: Metric, out: Tensor, y: Tensor) -> float:
+    r"""Mean absolute error of the known targets, or the mean over the targets of
+
+    .. math:: \text{RMSE} = \sqrt{\tfrac{1}{n} \sum_i (\hat y_i - y_i)^2}, \quad
+        R^2 = 1 - \frac{\sum_i (\hat y_i - y_i)^2}{\sum_i (y_i - \bar y)^2},
+
+    where :math:`R^2` of a constant target is 1 if it is predicted exactly and else 0, and nan for a single item.
+    """
+    known = ~y.isnan()
+    if metric == "mae":
+        return float((out - y)[known].abs().mean())
+    scores = [_error_of_one(metric, out[some, i], y[some, i]) for i, some in enumerate(known.unbind(1))]
+    return float(torch.stack(scores).nanmean())
+
+
+def _error_of_one(metric: Metric, out: Tensor, y: Tensor) -> Tensor:
+    squares = (out - y).square()
+    if metric == "rmse":
+        return squares.mean().sqrt()
+    if len(y) < 2:
+        return y.new_tensor(torch.nan)
+    variance = (y - y.mean()).square().sum()
+    return 1 - squares.sum() / variance if variance else (squares.sum() == 0).double()
+
+
+def _hard(metric: Metric, predicted: Tensor, target: Tensor, classes: int) -> float:
+    r"""A metric of the predicted classes; nan without items.
+
+    With :math:`C_{ij}` the items of class i that are predicted as j, :math:`n` all items, :math:`a_i` those of class i
+    and :math:`p_i` those predicted as i:
+
+    .. math::
+        \text{accuracy} &= \tfrac{1}{n} \sum_i C_{ii}, \qquad
+        \text{balanced accuracy} = \operatorname{mean}_{a_i > 0} C_{ii} / a_i, \\
+        F_1(i) &= \frac{2 C_{ii}}{a_i + p_i}, \qquad \text{macro } F_1 = \operatorname{mean}_{a_i + p_i > 0} F_1(i), \\
+        \text{MCC} &= \frac{n \sum_i C_{ii} - \sum_i a_i p_i}{\sqrt{(n^2 - \sum_i a_i^2)(n^2 - \sum_i p_i^2)}}
+
+    F1 is that of the second class.  F1 and MCC are 0 where they would be 0 / 0.
+    """
+    if metric == "accuracy" or not len(target):
+        return float((predicted == target).double().mean())
+    cells = torch.bincount(target.long() * classes + predicted.long(), minlength=classes**2)
+    counts = cells.view(classes, classes).double()
+    hits, actual, guessed, n = counts.diag(), counts.sum(1), counts.sum(0), counts.sum()
+    if metric == "balanced_accuracy":
+        return float((hits / actual)[actual > 0].mean())
+    if metric == "mcc":
+        spread = (n**2 - actual.square().sum()) * (n**2 - guessed.square().sum())
+        return float((n * hits.sum() - actual @ guessed) / spread.sqrt()) if spread else 0.0
+    f1 = 2 * hits / (actual + guessed)
+    return float(f1.nanmean() if metric == "macro_f1" else f1[1].nan_to_num(0))
+
+
+def _binary(metric: Metric, p: Tensor, target: Tensor, threshold: float = 0.5) -> float:
     target = target.long()
-    if metric == "accuracy":
-        return float(((p > 0.5) == target).double().mean())  # nan without items
+    if metric not in RANKINGS:
+        return _hard(metric, p > threshold, target, 2)
     if len(target) == 0 or target.min() == target.max():
         return float("nan")
     return float((_roc_auc if metric == "roc_auc" else _average_precision)(*_counts(p, target)))

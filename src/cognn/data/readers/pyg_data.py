@@ -42,7 +42,7 @@ def from_pyg(
     Args:
         data: The graph or graphs.
         task: ``"binary" "multiclass" "multilabel" "regression"``; by default inferred from the targets.
-        metric: ``"accuracy" "roc_auc" "average_precision" "mae"``; by default that of the task.
+        metric: one of :data:`~cognn.config.metrics.METRICS_OF` the task; by default its usual one.
         splits: Splits to use instead of masks.
         random_splits: Number of splits to draw if there are neither.
         seed: Seed of the random splits.

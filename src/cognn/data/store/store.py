@@ -31,8 +31,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cognn.config.metrics import METRICS
 from cognn.core.graph import Graph
-from cognn.data.dataset import KINDS, METRICS, Dataset, Split, Task
+from cognn.data.dataset import KINDS, Dataset, Split, Task
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.targets import missing_targets
 from cognn.errors import DataError

@@ -5,7 +5,8 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from cognn.data.dataset import KINDS, LEVELS, METRICS, Task
+from cognn.config.metrics import METRICS
+from cognn.data.dataset import KINDS, LEVELS, Task
 from cognn.data.tables.columns import Column
 from cognn.errors import DataError
 

@@ -7,7 +7,8 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from cognn.data.dataset import KINDS, METRICS, Kind, Level, Metric, Task
+from cognn.config.metrics import METRICS_OF, Metric
+from cognn.data.dataset import KINDS, Kind, Level, Task
 from cognn.data.tables.columns import MAX_UNIQUE
 from cognn.data.tables.table import Table
 from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
@@ -58,7 +59,7 @@ def read_targets(
     if not bool((y >= 0).any() if y.dtype == torch.long else (~y.isnan()).any()):
         raise DataError(_empty(table, names[0]))
     kind = cast(Kind, found)
-    return Targets(y, Task(level, kind, outputs, _metric(kind, metric)), class_names)
+    return Targets(y, Task(level, kind, outputs, metric_of(kind, metric)), class_names)
 
 
 def missing_targets(task: Task, num_items: int) -> Tensor:
@@ -68,13 +69,13 @@ def missing_targets(task: Task, num_items: int) -> Tensor:
     return torch.full((num_items,) if task.kind == "binary" else (num_items, task.num_outputs), torch.nan)
 
 
-def _metric(kind: Kind, metric: str) -> Metric:
+def metric_of(kind: Kind, metric: str) -> Metric:
+    """The metric of that name, by default the usual one of the kind of task; one of other tasks is rejected."""
     if not metric:
         return DEFAULT_METRIC[kind]
-    fitting = [name for name in METRICS if (name == "mae") == (kind == "regression")]
-    if metric not in fitting:
-        raise DataError(f"metric: expected {', '.join(fitting)} for a {kind} task, got {metric!r}")
-    return cast(Metric, metric)
+    if metric not in METRICS_OF[kind]:
+        raise DataError(f"metric: expected {', '.join(METRICS_OF[kind])} for a {kind} task, got {metric!r}")
+    return metric
 
 
 def _kind(table: Table, names: list[str], coded: bool) -> str:

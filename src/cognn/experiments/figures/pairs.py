@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cognn.config.metrics import higher_is_better
 from cognn.config.options import Config
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import summarise_cells
@@ -42,7 +43,7 @@ def run(runner: ExperimentRunner) -> None:
             runner.train(TableCell(dataset, model, pair(common, *PAIRS[model]), seeds=SEEDS.get(dataset, 1)))
         found = [row for row in summarise_cells(runner.runs) if row["dataset"] == dataset]
         scores = table(found)
-        runner.facts[f"The networks apart, {dataset}"] = marginals(scores, found[0]["metric"] != "mae")
+        runner.facts[f"The networks apart, {dataset}"] = marginals(scores, higher_is_better(found[0]["metric"]))
         runner.facts[f"Which choice matters, {dataset}"] = sentence(variance(scores))
         _draw(runner, dataset, scores, found[0]["metric"])
         runner.write_record()

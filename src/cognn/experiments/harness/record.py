@@ -9,6 +9,7 @@ from statistics import mean, stdev
 from tempfile import TemporaryFile
 from typing import Any
 
+from cognn.config.metrics import higher_is_better
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig, resolved
 from cognn.errors import ConfigError, RunError
 from cognn.experiments import Budget
@@ -111,7 +112,8 @@ def summarise_cells(runs: Runs) -> list[dict[str, Any]]:
         row |= {"val_mean": mean(run["val"] for run in some), "paper": some[0]["paper"]}
         row |= {"epochs": max(run["config"]["train"]["epochs"] for run in some)}
         if some[0]["paper"] is not None:
-            result = compare_with_published(scores, PublishedScore(**some[0]["paper"]), some[0]["metric"] != "mae")
+            paper, higher = PublishedScore(**some[0]["paper"]), higher_is_better(some[0]["metric"])
+            result = compare_with_published(scores, paper, higher)
             row |= {"verdict": result.verdict, "p": result.p}
         rows.append(row | {"seconds": sum(run["seconds"] for run in some)})
     return rows

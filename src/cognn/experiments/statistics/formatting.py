@@ -1,5 +1,7 @@
 """How tables and figures print scores, gains and p-values."""
 
+from cognn.config.metrics import ERRORS
+
 PERCENT_METRICS = ("accuracy", "roc_auc")
 VERDICT_WORDS = {"above": "better", "equal": "equal within noise", "below": "worse", "untested": "not tested"}
 
@@ -11,10 +13,10 @@ def axis_units(metric: str) -> tuple[float, str]:
 
 
 def format_score(value: float | None, metric: str) -> str:
-    """Percent for accuracy and ROC AUC, three decimals for MAE, four otherwise."""
+    """Percent for accuracy and ROC AUC, three decimals for errors, four otherwise."""
     if value is None:
         return "-"
-    return f"{100 * value:.2f}" if metric in PERCENT_METRICS else f"{value:.4f}" if metric != "mae" else f"{value:.3f}"
+    return f"{100 * value:.2f}" if metric in PERCENT_METRICS else f"{value:.3f}" if metric in ERRORS else f"{value:.4f}"
 
 
 def format_mean_std(mean: float, std: float | None, metric: str) -> str:

@@ -5,6 +5,7 @@ from itertools import product
 from statistics import mean
 from typing import Any
 
+from cognn.config.metrics import higher_is_better
 from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_gain, format_p, format_score
 from cognn.experiments.statistics.significance import compare_paired, holm_correction
 
@@ -36,7 +37,7 @@ def p_value(ours: Runs, theirs: Runs) -> float | None:
 def gain(ours: Runs, theirs: Runs, first: str = "first", second: str = "second") -> dict[str, Any]:
     """Both means, their difference, the verdict and p, as columns of a table that names the two models so."""
     (a, b), metric = paired_scores(ours, theirs), ours[0]["metric"]
-    result = compare_paired(a, b, metric != "mae")
+    result = compare_paired(a, b, higher_is_better(metric))
     row: dict[str, Any] = {first: format_score(mean(a), metric), second: format_score(mean(b), metric)}
     row |= {"gain": format_gain(mean(a) - mean(b), metric), f"{first} is": VERDICT_WORDS[result.verdict]}
     return row | {"p": format_p(result.p), "splits": len(a)}

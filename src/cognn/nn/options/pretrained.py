@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from cognn.config.metrics import higher_is_better
 from cognn.core.seeding import seeded
 from cognn.errors import RunError
 from cognn.files.atomic import write
@@ -139,7 +140,7 @@ def _best(folder: Path, split: int | None) -> Path:
     if not (folder / "result.json").exists():
         raise RunError(f"{folder}: this run is not finished; resume it: cognn.fit(resume={str(folder)!r})")
     result = read_json(folder / "result.json")
-    sign = -1 if result["metric"] == "mae" else 1
+    sign = 1 if higher_is_better(result["metric"]) else -1
     scores = {int(known["split"]): sign * known["val"] for known in result["splits"]}
     if split is not None and split not in scores:
         raise RunError(f"split: this run trained {', '.join(map(str, scores))}, got {split}")
