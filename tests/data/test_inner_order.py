@@ -4,8 +4,8 @@ import pytest
 
 from tests.test_architecture import EDGES
 
-ORDER = ("readout", "dataset", "tables", "splitting", "assemble", "published", "catalogue", "readers")
-ORDER += ("synthetic", "sampling", "store", "noise", "load", "check")
+ORDER = ("readout", "dataset", "tables", "stratify", "splitting", "assemble", "published", "catalogue", "readers")
+ORDER += ("synthetic", "sampling", "store", "noise", "load", "defaults", "check")
 
 
 @pytest.mark.parametrize("name", [name for name in EDGES if name.startswith("data.")])

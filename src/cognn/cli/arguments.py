@@ -15,6 +15,10 @@ from cognn.config.edge_tables import join_tables
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError
 
+SWITCHES = ("stratify",)
+"""Options that are yes, no or unset: `--NAME` and `--no-NAME`."""
+_VALUES = (["True"], ["False"], ["None"])
+
 
 class Command(NamedTuple):
     """A command of ``cognn``, or of ``cognn data``."""
@@ -31,13 +35,15 @@ class Command(NamedTuple):
 
 def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> Any:
     """Parse ``arguments`` into the dataclass ``kind``; an error of tyro becomes a one-line ConfigError."""
-    # `--directed` and `--undirected` read better than `--directed True`.
+    # `--directed`, `--undirected` and `--no-stratify` read better than `--directed True`.
     words = _joined_edges(arguments)
     for i, word in enumerate(words):
         if word == "--undirected":
             words[i : i + 1] = ["--directed", "False"]
         elif word == "--directed" and words[i + 1 : i + 2] not in (["True"], ["False"]):
             words[i : i + 1] = ["--directed", "True"]
+        elif word.removeprefix("--").removeprefix("no-") in SWITCHES and words[i + 1 : i + 2] not in _VALUES:
+            words[i : i + 1] = [f"--{word.removeprefix('--').removeprefix('no-')}", str(not word.startswith("--no-"))]
     options = {} if default is None else {"default": default}
     if {"-h", "--help"}.intersection(words):
         kind, options = _for_help(kind, default), {}
@@ -72,7 +78,8 @@ def _for_help(kind: Any, default: Any = None) -> Any:
             options.append((name, hint, field(default_factory=hint)))
         else:
             parts = [getattr(part, "__name__", "") for part in get_args(hint)]
-            metavar = "| --undirected" if name == "directed" else parts[0].upper() if "NoneType" in parts else None
+            metavar = parts[0].upper() if "NoneType" in parts else None
+            metavar = "| --undirected" if name == "directed" else f"| --no-{name}" if name in SWITCHES else metavar
             hint = Annotated[hint, tyro.conf.arg(metavar=metavar, help_behavior_hint=_default_hint)]
             options.append((name, hint) if default is None else (name, hint, getattr(default, name)))
     return make_dataclass(kind.__name__, options, bases=(kind,), namespace={"__doc__": kind.__doc__})

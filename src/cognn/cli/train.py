@@ -48,10 +48,11 @@ def train(arguments: list[str]) -> int:
     if options.resume is not None:
         refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
     # These import torch, and `cognn --help` must not.
+    from cognn.data.defaults import own_defaults
     from cognn.data.load import load_data
     from cognn.parallel.cluster import is_rank_zero
     from cognn.report.progress import training_progress
-    from cognn.report.terminal import show_summary
+    from cognn.report.terminal import show_data, show_summary
     from cognn.run import train as run
 
     if options.jobs < 1:
@@ -66,9 +67,12 @@ def train(arguments: list[str]) -> int:
             )
         config = Config(options.data, options.model, options.train)
         config.check()
+        config.data = own_defaults(config.data)
         dataset = load_data(config.data)
         folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
         run.create_run(config, folder, dataset)
+        if is_rank_zero() and not options.quiet:
+            show_data(dataset)
     try:
         with training_progress(run.run_config(folder), options.quiet or not is_rank_zero()) as report:
             summary = run.train_run(folder, options.jobs, report, dataset, options.tensorboard)

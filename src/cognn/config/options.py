@@ -43,6 +43,8 @@ class DataConfig:
     """Column with the words train, val and test; several, separated by commas, for several splits; by default split."""
     random_splits: int = 1
     """Number of random 60/20/20 splits to draw if your files have none."""
+    stratify: bool | None = None
+    """Whether random splits give every part its share of each class; by default yes for your own data."""
     ignore: str = ""
     """Columns that are not features, separated by commas."""
     categorical: str = ""

@@ -47,7 +47,7 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
 }
 """Loaders by the first part of ``Entry.folder``."""
 
-_DRAWN = {"task", "metric", "random_splits", "data_seed"}
+_DRAWN = {"task", "metric", "random_splits", "data_seed", "stratify"}
 _USED: dict[str, set[str]] = {
     "tables": {f.name for f in fields(DataConfig)} - {"encoding", "noise_edges"},
     "a store": set(),
@@ -117,7 +117,8 @@ def from_memory(data: Any, config: DataConfig) -> Dataset:
         _refuse_unused(config, "a Dataset")
         return data
     _refuse_unused(config, "PyG data")
-    return from_pyg(data, config.task, config.metric, random_splits=config.random_splits, seed=config.data_seed)
+    count, seed, stratify = config.random_splits, config.data_seed, bool(config.stratify)
+    return from_pyg(data, config.task, config.metric, random_splits=count, seed=seed, stratify=stratify)
 
 
 def _refuse_unused(config: DataConfig, source: str) -> None:

@@ -4,19 +4,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cognn.data.dataset import Split
+from cognn.data.dataset import Split, known_items
+from cognn.data.stratify import stratified_parts
 from cognn.data.tables.table import Table
+from cognn.data.tables.targets import Targets
 from cognn.data.tables.values import words
 from cognn.errors import DataError
 from cognn.files.safe_read import shorten
 
 PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+PART_NAMES = ("train", "val", "test")
 SHARES = (0.6, 0.2)
 """Shares of train and val in a random split; the rest is test."""
 
 
-def random_splits(items: Tensor, count: int, seed: int) -> list[Split]:
-    """Draw ``count`` splits 60/20/20; the i-th does not depend on ``count``."""
+def random_splits(items: Tensor, count: int, seed: int, classes: Tensor | None = None) -> list[Split]:
+    """Draw ``count`` splits 60/20/20; the i-th does not depend on ``count``.
+
+    Args:
+        items: The items to split.
+        count: Number of splits.
+        seed: Seed of the draws.
+        classes: Targets of all items, class codes or labels, of which every part gets its share.
+    """
     if len(items) < 3:
         raise DataError(
             f"split: {len(items)} items have a target; training, validation and test need at least one each"
@@ -27,9 +37,20 @@ def random_splits(items: Tensor, count: int, seed: int) -> list[Split]:
     out = []
     for number in range(count):
         rng = torch.Generator().manual_seed(((seed << 16) + number) % 2**63)
+        if classes is not None:
+            part = stratified_parts(classes[items], SHARES[1], rng)
+            if len(part.unique()) == len(PART_NAMES):  # else there are too few of every class
+                out.append(Split(*(items[part == code] for code in range(len(PART_NAMES)))))
+                continue
         test, val, train = items[torch.randperm(len(items), generator=rng)].split([size, size, len(items) - 2 * size])
         out.append(Split(*(part.sort().values for part in (train, val, test))))
     return out
+
+
+def drawn_splits(targets: Targets, count: int, seed: int, stratify: bool | None) -> list[Split]:
+    """Random splits of the items that have a target, stratified by class unless the task is a regression."""
+    classes = targets.y if stratify and targets.task.kind != "regression" else None
+    return random_splits(known_items(targets.y), count, seed, classes)
 
 
 def column_splits(table: Table, names: list[str], items: Tensor) -> list[Split]:

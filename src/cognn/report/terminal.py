@@ -12,9 +12,24 @@ from rich.text import Text
 
 from cognn.config.options import DataConfig
 from cognn.data.catalogue import ENTRIES
+from cognn.data.check.counts import describe_counts, part_counts, scarce_classes
 from cognn.data.check.files import check_files
 from cognn.data.check.statistics import compare, measure
+from cognn.data.dataset import Dataset
 from cognn.data.load import load_named
+
+
+def show_data(dataset: Dataset) -> None:
+    """Print the items of every class and part of the user's own data, to standard error before a training."""
+    if dataset.schema is None or not dataset.splits:
+        return
+    console, task = Console(stderr=True), dataset.task
+    counts = [part_counts(dataset.y, task, dataset.class_names or [], split) for split in dataset.splits]
+    sizes = "/".join(f"{len(dataset.labelled(part)):,}" for part in vars(dataset.splits[0]).values())
+    line = f"{dataset.name}: train/val/test {sizes} {task.readout.items}"
+    console.print(Text("; ".join(filter(None, [line, describe_counts(counts[0])]))), soft_wrap=True)
+    if scarce := scarce_classes(counts):
+        console.print(Text.assemble(("warning: ", "yellow"), scarce), soft_wrap=True)
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:
@@ -31,11 +46,20 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
         table.add_row("mean ± std", *(f"{_score(part['mean'])} ± {_score(part['std'])}" for part in parts))
     console = Console()
     console.print(table)
+    for part, splits in summary.get("undefined", {}).items():
+        which = f"split{'s' * (len(splits) > 1)} {', '.join(map(str, splits))}"
+        console.print(
+            Text(
+                f"{summary['metric']} of {which} is undefined in {part} (no items there, or all of one class) and left"
+                " out of the mean"
+            ),
+            soft_wrap=True,
+        )
     console.print(Text(f"run: {folder}"), soft_wrap=True)
 
 
 def _score(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "-"  # no items, or undefined for them
+    return f"{value:.4f}" if math.isfinite(value) else "undefined"
 
 
 def _title(text: str) -> Text:

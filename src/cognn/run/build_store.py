@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 from cognn.config.options import DataConfig, refuse_unused
+from cognn.data.defaults import own_defaults
 from cognn.data.load import load_data
 from cognn.data.readers.files import load_with_schema
 from cognn.data.store.build import WITH_SCHEMA, Progress, from_dataset, from_files, is_streamable
@@ -33,6 +34,8 @@ def build(
     schema = None if like is None else run_schema(like)
     if like is not None and schema is None:
         raise RunError(f"{like}: no run on your own files, so it does not say how to read others")
+    if schema is None and Path(config.dataset).suffix.lower() != ".npy":
+        config = own_defaults(config)
     if is_streamable(config.dataset):
         return from_files(config, out, int(memory * 2**30), schema, report)
     if schema is not None:

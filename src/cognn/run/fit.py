@@ -16,6 +16,7 @@ from cognn.config.options import Config, TrainConfig
 from cognn.config.toml import load_config
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
+from cognn.data.defaults import own_defaults
 from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.data.tables.targets import metric_of
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
@@ -292,6 +293,7 @@ def _fit(
             if options.get("dataset"):
                 raise ConfigError(f"dataset: {options['dataset']!r} besides the data itself; give one of them")
             config.data.dataset = str(data) if isinstance(data, str | Path) else MEMORY
+        config.data = own_defaults(config.data, None if isinstance(data, str | Path) else data)
         dataset = _dataset(data, config)
         folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="cognn-"))
     named = (config.model.env, config.model.action, config.model.act)

@@ -1,5 +1,6 @@
 """A run: all selected splits of a dataset, trained in one folder, which can be resumed at any time."""
 
+import math
 import os
 import sys
 import time
@@ -219,12 +220,17 @@ def _read_result(out: Path, index: int) -> dict[str, Any]:
 
 
 def summarise_run(name: str, config: Config, results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and standard deviation of the scores over the splits."""
+    """Mean and standard deviation of the scores over the splits; one that is undefined counts in neither."""
+    undefined: dict[str, list[int]] = {}
     summary: dict[str, Any] = {"dataset": name, "model": config.model.model, "metric": results[0]["metric"]}
     for part in ("train", "val", "test"):
         values = torch.tensor([result[part] for result in results], dtype=torch.float64)
+        known = values[values.isfinite()]
+        if len(known) < len(values):
+            undefined[part] = [result["split"] for result in results if not math.isfinite(result[part])]
+        values = known if len(known) else values
         summary[part] = {"mean": float(values.mean()), "std": float(values.std(correction=min(1, len(values) - 1)))}
-    return summary | {"splits": results}
+    return summary | ({"undefined": undefined} if undefined else {}) | {"splits": results}
 
 
 if __name__ == "__main__":

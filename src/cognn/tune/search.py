@@ -21,6 +21,7 @@ from cognn.config.options import Config
 from cognn.config.spaces import configure, distributions, search_space
 from cognn.config.tune_options import SEARCH, TuneOptions
 from cognn.data.dataset import Dataset, Split
+from cognn.data.defaults import own_defaults
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, Diverged, Interrupted, RunError
 from cognn.files.json import read_json
@@ -73,7 +74,8 @@ def tune(options: TuneOptions, report: TrialCallback | None = None, dataset: Dat
         plan = replace(before, data=fingerprint(dataset))
     else:
         config = options.config()
-        config = replace(config, data=replace(config.data, dataset=options.dataset or config.data.dataset))
+        config.data = replace(config.data, dataset=options.dataset or config.data.dataset)
+        config.data = config.data if dataset is not None else own_defaults(config.data)
         dataset = load_data(config.data) if dataset is None else dataset
         splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
         given, preset = options.fixed()

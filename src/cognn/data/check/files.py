@@ -12,16 +12,18 @@ from torch import Tensor
 from cognn.config.options import DataConfig
 from cognn.data.check.findings import CheckReport, edge_findings, label_findings, split_findings
 from cognn.data.dataset import Split, known_items
+from cognn.data.defaults import own_defaults
 from cognn.data.readers.array_checks import Arrays, check_arrays
 from cognn.data.readers.arrays import array_targets
 from cognn.data.readers.files import file_format, open_tables, targets_of
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids, unknown_ids
-from cognn.data.splitting import column_splits, mask_splits, random_splits
+from cognn.data.splitting import column_splits, drawn_splits, mask_splits
 from cognn.data.store.store import Store, is_store, open_store, split_of
 from cognn.data.tables.features import fit_columns, node_features
 from cognn.data.tables.relations import edge_types, fit_relations, relation_counts
 from cognn.data.tables.roles import Roles, Tables, find_roles
 from cognn.data.tables.table import Table
+from cognn.data.tables.targets import Targets
 from cognn.errors import DataError
 from cognn.files.safe_read import quote_names
 
@@ -36,7 +38,7 @@ def check_files(source: str | Path | DataConfig) -> CheckReport:
     Args:
         source: A folder, an .npz or a .graphml; or a config with the roles of the columns.
     """
-    config = source if isinstance(source, DataConfig) else DataConfig(dataset=str(source))
+    config = own_defaults(source if isinstance(source, DataConfig) else DataConfig(dataset=str(source)))
     report = CheckReport(config.dataset)
     found = file_format(config.dataset)
     if found is not None and found.arrays:
@@ -159,11 +161,10 @@ def _check_labels(
     if targets is None:
         return
     label_findings(report, targets, edges)
-    items = known_items(targets.y)
     if roles.splits:
-        splits = _try(report, partial(column_splits, resolved.items, roles.splits, items))
+        splits = _try(report, partial(column_splits, resolved.items, roles.splits, known_items(targets.y)))
     else:
-        splits = _drawn(report, items, config)
+        splits = _drawn(report, targets, config)
     if splits:
         split_findings(report, splits, targets, x)
 
@@ -183,18 +184,19 @@ def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> No
     if targets is None:
         return
     label_findings(report, targets, checked.edge_index)
-    items = known_items(targets.y)
     if checked.masks:
+        items = known_items(targets.y)
         splits = _try(report, partial(mask_splits, checked.name, checked.masks, checked.num_items, items))
     else:
-        splits = _drawn(report, items, config)
+        splits = _drawn(report, targets, config)
     if splits:
         split_findings(report, splits, targets, checked.x)
 
 
-def _drawn(report: CheckReport, items: Tensor, config: DataConfig) -> list[Split] | None:
-    report.facts["split from"] = f"none in the files, so drawn with data_seed={config.data_seed}"
-    return _try(report, partial(random_splits, items, config.random_splits, config.data_seed))
+def _drawn(report: CheckReport, targets: Targets, config: DataConfig) -> list[Split] | None:
+    by = "by class, " if config.stratify and targets.task.kind != "regression" else ""
+    report.facts["split from"] = f"none in the files, so drawn {by}with data_seed={config.data_seed}"
+    return _try(report, partial(drawn_splits, targets, config.random_splits, config.data_seed, config.stratify))
 
 
 def _try(report: CheckReport, step: Callable[[], T]) -> T | None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
+from cognn.data.check.counts import describe_counts, part_counts, scarce_classes
 from cognn.data.dataset import Split, is_defined, known_items
 from cognn.data.splitting import overlaps
 from cognn.data.tables.targets import Targets
@@ -126,6 +127,11 @@ def split_findings(report: CheckReport, splits: list[Split], targets: Targets, x
     first = splits[0]
     count = f"{len(splits)} x " if len(splits) > 1 else ""
     report.facts["splits"] = f"{count}{len(first.train):,} train, {len(first.val):,} val, {len(first.test):,} test"
+    counts = [part_counts(targets.y, targets.task, targets.class_names, split) for split in splits]
+    if counts[0]:
+        report.facts["train/val/test"] = describe_counts(counts[0])
+    if scarce := scarce_classes(counts):
+        report.warnings.append(scarce)
     for number, split in enumerate(splits):
         for parts, shared in overlaps(split).items():
             report.warnings.append(

@@ -13,7 +13,7 @@ from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.array_checks import PARTS, Arrays, Checked, check_arrays
-from cognn.data.splitting import mask_splits, random_splits
+from cognn.data.splitting import drawn_splits, mask_splits
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, missing_targets, read_targets
@@ -33,7 +33,7 @@ def load_arrays(arrays: Arrays, config: DataConfig) -> Dataset:
             f"{config.dataset}: are its edges directed? Give --directed, or --undirected to use every edge in"
             " both directions"
         )
-    return from_arrays(arrays, config.directed, config.task, config.metric, config.random_splits, config.data_seed)
+    return from_arrays(arrays, config.directed, config)
 
 
 def arrays_with_schema(schema: Schema, arrays: Arrays) -> Dataset:
@@ -77,17 +77,14 @@ def _known_targets(checked: Checked, schema: Schema) -> Tensor:
     return torch.from_numpy(np.where(code < 0, np.nan, code).astype(np.float32))
 
 
-def from_arrays(
-    arrays: Arrays, directed: bool, task: str = "", metric: str = "", random: int = 1, seed: int = 0
-) -> Dataset:
-    """Make a dataset of arrays; see :func:`read_npz_arrays`."""
+def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
+    """Make a dataset of arrays with the task, metric and splits of the config; see :func:`read_npz_arrays`."""
     checked = check_arrays(arrays)
-    targets = array_targets(checked, task, metric)
-    items = known_items(targets.y)
+    targets = array_targets(checked, config.task, config.metric)
     if checked.masks:
-        splits = mask_splits(checked.name, checked.masks, checked.num_items, items)
+        splits = mask_splits(checked.name, checked.masks, checked.num_items, known_items(targets.y))
     else:
-        splits = random_splits(items, random, seed)
+        splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
     counts = None if checked.edge_categories is None else list(checked.edge_categories)
     schema = Schema("arrays", directed, targets.task, targets.class_names, num_features=checked.x.size(1))
     if checked.edge_attr is not None:

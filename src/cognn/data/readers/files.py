@@ -13,7 +13,7 @@ from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_arrays
 from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
-from cognn.data.splitting import column_splits, random_splits
+from cognn.data.splitting import column_splits, drawn_splits
 from cognn.data.tables.features import edge_categories, edge_features, fit_columns, node_features, require_columns
 from cognn.data.tables.relations import edge_types, fit_relations, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
@@ -103,11 +103,10 @@ def _read(config: DataConfig) -> _Parts:
     refuse_unknown(tables, roles, resolved)
     targets = targets_of(resolved, roles, config)
     schema = fit_schema(tables, roles, config, directed, targets)
-    items = known_items(targets.y)
     if roles.splits:
-        splits = column_splits(resolved.items, roles.splits, items)
+        splits = column_splits(resolved.items, roles.splits, known_items(targets.y))
     else:
-        splits = random_splits(items, config.random_splits, config.data_seed)
+        splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
     return _parts(tables, schema, resolved, targets, splits)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData
 
+from cognn.config.options import DataConfig
 from cognn.data.dataset import Dataset, Split
 from cognn.data.readers.array_checks import PARTS, Arrays
 from cognn.data.readers.arrays import from_arrays, with_schema
@@ -26,6 +27,7 @@ def from_pyg(
     random_splits: int = 1,
     seed: int = 0,
     name: str = "data",
+    stratify: bool = False,
 ) -> Dataset:
     """Make a dataset of a ``Data``, a ``HeteroData``, a ``Batch``, a list of ``Data``, or one of PyG's datasets.
 
@@ -47,6 +49,7 @@ def from_pyg(
         random_splits: Number of splits to draw if there are neither.
         seed: Seed of the random splits.
         name: Name of the dataset.
+        stratify: Whether random splits give every part its share of each class.
     """
     types = node_types(data, name, _array) if isinstance(data, HeteroData) else None
     if types is not None:
@@ -54,7 +57,8 @@ def from_pyg(
     else:
         graphs, names = _listed(data, name)
         arrays = _joined(graphs, names, name, per_node=names == [name] or all(map(_labels_nodes, graphs)))
-    dataset = from_arrays(arrays, True, task, metric, random_splits, seed)
+    config = DataConfig(task=task, metric=metric, random_splits=random_splits, data_seed=seed, stratify=stratify)
+    dataset = from_arrays(arrays, True, config)
     if types is not None:
         dataset.schema.node_types, dataset.schema.target_type = types.widths, types.target
         dataset.target_nodes = types.targets

@@ -18,7 +18,7 @@ from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.dataset import Dataset, known_items
 from cognn.data.readers.files import edges_directed, fit_schema, is_folder, table_in
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown
-from cognn.data.splitting import column_splits, random_splits
+from cognn.data.splitting import column_splits, drawn_splits
 from cognn.data.store.disk_sort import DiskSort
 from cognn.data.store.save import save, save_ids, save_targets
 from cognn.data.store.store import Store, open_store, write_header
@@ -166,11 +166,10 @@ def _fit(tables: Tables, roles: Roles, config: DataConfig, folder: Path) -> Sche
         )
     directed = edges_directed(config, tables)
     targets: Targets = read_targets(table, roles.targets, "node", config.task, config.metric)
-    items = known_items(targets.y)
     if roles.splits:
-        splits = column_splits(table, roles.splits, items)
+        splits = column_splits(table, roles.splits, known_items(targets.y))
     else:
-        splits = random_splits(items, config.random_splits, config.data_seed)
+        splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
     save_targets(folder, targets.y, splits)
     return fit_schema(tables, roles, config, directed, targets)
 
