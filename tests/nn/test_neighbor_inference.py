@@ -33,7 +33,8 @@ class OneHop:
             place[n_id] = torch.arange(len(n_id))
             attr = None if self.data.edge_attr is None else self.data.edge_attr[edges]
             local = torch.stack([place[sender[edges]], place[receiver[edges]]])
-            yield Data(n_id=n_id, edge_index=local, edge_attr=attr, batch_size=len(seeds))
+            more = {"edge_weight": self.data.edge_weight[edges]} if "edge_weight" in self.data else {}
+            yield Data(n_id=n_id, edge_index=local, edge_attr=attr, batch_size=len(seeds), **more)
 
 
 def graph(edge_attr: torch.Tensor | None = None) -> Data:
@@ -74,6 +75,18 @@ def test_the_outputs_are_those_of_the_whole_graph(options: dict, batch_size: int
     out = net.inference(OneHop(data, batch_size))
     torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)
     assert not out.requires_grad
+
+
+@pytest.mark.parametrize("env", ["mean", "gcn", "gat"])
+def test_edge_weights(env: str) -> None:
+    data, net = graph(), model(env=env, action=env)
+    data.edge_weight = torch.rand(EDGES)
+    with torch.no_grad():
+        expected = net(data.x, data.edge_index, edge_weight=data.edge_weight)
+    torch.testing.assert_close(net.inference(OneHop(data, 7)), expected, rtol=1e-5, atol=1e-5)
+    data.edge_weight = -data.edge_weight
+    with pytest.raises(ValueError, match=r"edge_weight: edge 0 is .* divide by sums of weights"):
+        net.inference(OneHop(data, 7))
 
 
 @pytest.mark.parametrize("attr", [torch.randn(EDGES, 2), torch.arange(EDGES) % 4])

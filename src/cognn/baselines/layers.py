@@ -17,15 +17,15 @@ from cognn.nn.layers.gat import GATLayer
 class Propagation(CooperativeLayer):
     r"""GCN's normalised sum :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2} h` without weights."""
 
-    needs_sender_count = True
+    needs_sender_degree = divides = True
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
+        degree, loop = hearing.sender_degrees().to(x.dtype), hearing.loop_weight()
         hearing = hearing.loopless
-        degree = 1 + hearing.sender_counts().to(x.dtype)
         norm = degree.rsqrt()
         heard = hearing.sum(norm.unsqueeze(-1) * x, scale=hearing.own(norm))
-        return heard + hearing.own(x / degree.unsqueeze(-1))
+        return heard + ops.scale_rows(loop, hearing.own(x / degree.unsqueeze(-1)))
 
 
 class NeighborGAT(GATLayer):

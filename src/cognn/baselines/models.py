@@ -13,6 +13,7 @@ from cognn.core.graph import Graph
 from cognn.nn import checks
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
+from cognn.nn.layers import limits_of_weights
 from cognn.nn.model import CoGNN
 from cognn.nn.options.pretrained import config_options
 from cognn.nn.options.resolve import ACTIVATIONS, NORMS, POOLS
@@ -113,6 +114,7 @@ class Baseline(nn.Module):
         self.blocks = make_blocks(
             name, width, num_layers, norm, residual, dropout, act, heads, self.edge_spec, alpha, theta
         )
+        self.divides, self.unweighted = limits_of_weights(self)
         self.norm = make_norm(norm, width)
         self.decoder = nn.ModuleList(
             nn.Linear(width, out_channels if depth == decoder_layers - 1 else width) for depth in range(decoder_layers)
@@ -126,6 +128,7 @@ class Baseline(nn.Module):
         batch: Tensor | None = None,
         actions: None = None,
         *,
+        edge_weight: Tensor | None = None,
         num_graphs: int | None = None,
     ) -> Tensor:
         """Outputs ``(N, out_channels)``, or ``(num_graphs, out_channels)`` with ``pool``.
@@ -136,18 +139,21 @@ class Baseline(nn.Module):
             edge_attr: Edge features, if the model has ``edge_dim`` or ``edge_categories``.
             batch: Index ``(N,)`` of each node's graph, for ``pool``; a :class:`Graph` from ``Graph.cat`` has its own.
             actions: Must be None; present so that a baseline is called like a Co-GNN.
+            edge_weight: The weight ``(E,)`` of every edge, as :class:`~cognn.CoGNN` uses it.
             num_graphs: Number of graphs in ``batch``; required only if its last graphs may be empty.
         """
         if actions is not None:
             raise ValueError(f"actions: the baseline {self.name!r} has none; omit it, or use a CoGNN")
         dtype = self.encoder.weight.dtype
         given = (x, edge_index, edge_attr, batch, num_graphs)
-        graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
+        graph, edge_attr, edge_weight, batch, num_graphs = checks.arguments(
+            self, dtype, *given, edge_weight=edge_weight
+        )
         h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
         checks.finite(x, h)
         first = self.act(h) if self.name == "gcnii" else None  # without dropout: every layer reads it
         h = self.act(self._drop(h))
-        hearing = Hearing(graph, edge_attr=edge_attr)
+        hearing = Hearing(graph, edge_attr=edge_attr, edge_weight=edge_weight)
         for block in self.blocks:
             h = block(h, hearing, first)
         h = self.norm(h)

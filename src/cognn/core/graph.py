@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from cognn.core.graph_checks import check_edge_type, check_edges
+from cognn.core.graph_checks import check_edge_type, check_edge_weight, check_edges
 from cognn.core.sorting import index_type, sort_edges
 
 
@@ -31,6 +31,7 @@ class Adjacency:
     num_receivers: int
     edge_type: Tensor | None = None  # (E,) the relation of every column of edge_index; None if there is one
     num_relations: int = 1
+    edge_weight: Tensor | None = None  # (E,) the weight of every column of edge_index; None if all are 1
 
     _tensors: tuple[str, ...] = (
         *("in_ptr", "in_sender", "in_receiver", "in_edge"),
@@ -81,6 +82,12 @@ class Adjacency:
         """The rows of ``x`` ``(senders, ...)`` that belong to the receivers."""
         return x if self.num_receivers == self.num_senders else x[: self.num_receivers]
 
+    def carried(self, take: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+        """What the edges carry, for an adjacency of some of them: ``take`` selects from a tensor ``(E,)``."""
+        parts = {"edge_type": self.edge_type, "edge_weight": self.edge_weight}
+        found = {name: None if part is None else take(part) for name, part in parts.items()}
+        return {**found, "num_relations": self.num_relations}
+
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
         """Copy to another device; PyG's ``Data.to`` calls this for the graphs in a ``Data``."""
         if torch.device(device) == self.device:
@@ -92,8 +99,7 @@ class Adjacency:
         tensors = {name: getattr(self, name).to(device, non_blocking=non_blocking) for name in self._tensors}
         out = self.from_tensors(tensors, self.num_senders, self.num_receivers)
         out._loopless = None if self._loopless is None else self._loopless.to(device, non_blocking)
-        out.num_relations = self.num_relations
-        out.edge_type = None if self.edge_type is None else self.edge_type.to(device, non_blocking=non_blocking)
+        out.__dict__.update(self.carried(lambda part: part.to(device, non_blocking=non_blocking)))
         return out
 
     def _without_loops(self) -> Self | None:
@@ -129,6 +135,8 @@ class Graph(Adjacency):
         num_nodes: Number of nodes; by default the largest index plus one.
         edge_type: The relation ``(E,)`` of every edge, from 0 to ``num_relations - 1``; None if there is only one.
         num_relations: Number of relations; by default the largest type plus one.
+        edge_weight: The weight ``(E,)`` of every edge, float; None if all are 1.  A weight that requires a gradient is
+            not kept here but given to ``forward``.
     """
 
     edge_index: Tensor  # (2, E) as given
@@ -145,19 +153,28 @@ class Graph(Adjacency):
         num_nodes: int | None = None,
         edge_type: Tensor | None = None,
         num_relations: int | None = None,
+        edge_weight: Tensor | None = None,
     ) -> None:
         check_edges(edge_index, num_nodes)
+        check_edge_weight(edge_weight, edge_index.size(1))
         with torch.inference_mode(False):  # a graph first used in inference mode must also work in training
             self._relate(None if edge_type is None else edge_type.detach().clone(), num_relations, edge_index.size(1))
+            self.edge_weight = None if edge_weight is None else edge_weight.clone()
             self._prepare(edge_index.detach().as_subclass(Tensor).to(torch.long, copy=True), num_nodes)
 
     @staticmethod
     def owning(
-        edge_index: Tensor, num_nodes: int, edge_type: Tensor | None = None, num_relations: int | None = None
+        edge_index: Tensor,
+        num_nodes: int,
+        edge_type: Tensor | None = None,
+        num_relations: int | None = None,
+        edge_weight: Tensor | None = None,
     ) -> "Graph":
-        """Build a graph without copying ``edge_index`` and ``edge_type`` (int64), which must not change afterwards."""
+        """Build a graph without copying the tensors (int64, weights float), which must not change afterwards."""
         check_edges(edge_index, num_nodes)
+        check_edge_weight(edge_weight, edge_index.size(1))
         out = Graph.__new__(Graph)
+        out.edge_weight = edge_weight
         with torch.inference_mode(False):
             out._relate(edge_type, num_relations, edge_index.size(1))
             out._prepare(edge_index, num_nodes)
@@ -227,13 +244,14 @@ class Graph(Adjacency):
         }
         out = Graph.from_tensors(tensors, self.num_nodes)
         out.batch, out.num_graphs = self.batch, self.num_graphs
-        out.edge_type, out.num_relations = self.edge_type, self.num_relations
+        out.__dict__.update(self.carried(lambda part: part))
         out._loopless = None if self._loopless is None else self._loopless._transposed()
         return out
 
     def _only(self, keep: Tensor) -> Self:
         out = super()._only(keep)
-        out.edge_index, out.edge_type, out.num_relations = self.edge_index, self.edge_type, self.num_relations
+        out.edge_index = self.edge_index
+        out.__dict__.update(self.carried(lambda part: part))
         return out
 
     def components(self) -> Tensor:
@@ -251,7 +269,7 @@ class Graph(Adjacency):
             number = keep.cumsum(0, dtype=self.in_edge.dtype).sub_(1)
             out = self._only(keep[self.in_edge])
             out.edge_index, out.in_edge = self.edge_index[:, keep], number[out.in_edge]
-            out.edge_type = None if self.edge_type is None else self.edge_type[keep]
+            out.__dict__.update(self.carried(lambda part: part[keep]))
             out._loopless = out._without_loops()
         out.batch, out.num_graphs = self.batch, self.num_graphs
         return out
@@ -287,6 +305,8 @@ class Graph(Adjacency):
             raise ValueError("graphs: expected the same num_relations in all of them")
         if out.num_relations > 1:
             out.edge_type = torch.cat([_types(g) for g in graphs])
+        if any(g.edge_weight is not None for g in graphs):
+            out.edge_weight = torch.cat([_ones(g) if g.edge_weight is None else g.edge_weight for g in graphs])
         counts = torch.tensor([g.num_graphs for g in graphs])
         if any(g.num_graphs > 1 for g in graphs):
             inner = [g.batch if g.batch is not None else g.in_ptr.new_zeros(g.num_nodes).long() for g in graphs]
@@ -340,6 +360,11 @@ def _types(graph: Graph) -> Tensor:
     if graph.edge_type is None:
         return torch.zeros(graph.num_edges, dtype=torch.long, device=graph.device)
     return graph.edge_type
+
+
+def _ones(graph: Graph) -> Tensor:
+    """The weights of a graph without any, which may have more edges than its loopless ``ones``."""
+    return torch.ones(graph.num_edges, device=graph.device)
 
 
 def _kept(keep: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -56,3 +56,31 @@ def check_edge_type(edge_type: Any, num_relations: int | None, num_edges: int) -
         wrong = low if low < 0 else high
         edge = int((edge_type == wrong).nonzero()[0])
         raise ValueError(f"edge_type: edge {edge} has type {wrong}, expected 0{last or ' or more'}")
+
+
+def check_edge_weight(edge_weight: Any, num_edges: int) -> None:
+    """Reject weights of a wrong dtype, shape or value, and those that are learned."""
+    if edge_weight is None:
+        return
+    check_weight_type(edge_weight, num_edges)
+    if edge_weight.requires_grad:
+        raise ValueError("edge_weight: requires a gradient, which a Graph does not keep; give it to forward instead")
+    refuse_not_finite("edge_weight", edge_weight)
+
+
+def check_weight_type(edge_weight: Any, num_edges: int) -> None:
+    """Reject weights of a wrong dtype or shape."""
+    if not isinstance(edge_weight, Tensor) or not edge_weight.is_floating_point():
+        given = getattr(edge_weight, "dtype", type(edge_weight).__name__)
+        raise TypeError(f"edge_weight: expected a float tensor of shape (E,), got {given}")
+    if tuple(edge_weight.shape) != (num_edges,):
+        hint = "; several numbers of an edge are features, edge_attr" if edge_weight.dim() == 2 else ""
+        raise ValueError(f"edge_weight: expected shape (E={num_edges},), got {tuple(edge_weight.shape)}{hint}")
+
+
+def refuse_not_finite(name: str, edge_weight: Tensor) -> None:
+    """Reject weights that are nan or infinite."""
+    wrong = edge_weight.detach().isfinite().logical_not()
+    if bool(wrong.any()):
+        edge = int(wrong.nonzero()[0])
+        raise ValueError(f"{name}: edge {edge} is {edge_weight[edge].item()}; all weights must be finite")

@@ -97,7 +97,8 @@ class ActionNetwork(nn.Module):
         """
         graph = graph if isinstance(graph, Graph) else as_graph(graph, h.size(0))
         edge_attr = checks.edge_features(edge_attr, graph.num_edges, self.edge_spec, h.dtype)
-        return self.logits(h, self.relations.hearing(graph, edge_attr))
+        weight = None if graph.edge_weight is None else graph.edge_weight.to(h.dtype)
+        return self.logits(h, self.relations.hearing(graph, edge_attr, weight))
 
     def logits(self, h: Tensor, hearing: Hearing) -> Tensor:
         """Logits of the states ``h``; every node hears all its neighbours."""

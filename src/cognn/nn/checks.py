@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from cognn.core.graph import Graph, as_graph
+from cognn.core.graph_checks import check_weight_type, refuse_not_finite
 from cognn.nn.actions import ACTION_MODES, ActionSpace
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 
@@ -41,10 +42,22 @@ class Model(Protocol):
     in_channels: int
     pool: Literal["mean", "sum", "max"] | None
     edge_spec: EdgeSpec
+    unweighted: str
+    divides: bool
 
     @property
     def num_relations(self) -> int | None:
         """Number of relations; None if it sees all edges as one."""
+
+
+class Inputs(NamedTuple):
+    """The arguments of a model, checked."""
+
+    graph: Graph
+    edge_attr: Tensor | None
+    edge_weight: Tensor | None
+    batch: Tensor | None
+    num_graphs: int | None
 
 
 def arguments(
@@ -56,8 +69,9 @@ def arguments(
     batch: Tensor | None,
     num_graphs: int | None,
     edge_type: Tensor | None = None,
-) -> tuple[Graph, Tensor | None, Tensor | None, int | None]:
-    """Check the arguments of a model's ``forward``; return graph, edge features, batch and number of graphs."""
+    edge_weight: Tensor | None = None,
+) -> "Inputs":
+    """Check the arguments of a model's ``forward``."""
     features(x, model.in_channels, dtype)
     prepared = _prepared(edge_index, x.size(0), edge_type, model.num_relations)
     graph(prepared, x)
@@ -65,15 +79,16 @@ def arguments(
     if numbers_nodes and model.edge_spec == NO_EDGES:
         raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
     edge_attr = edge_features(edge_attr, prepared.num_edges, model.edge_spec, dtype)
+    weight = weights(edge_weight, prepared, model, dtype)
     if model.pool is None:  # as in PyG, a batch is then of no use
-        return prepared, edge_attr, None, None
+        return Inputs(prepared, edge_attr, weight, None, None)
     if batch is None:
         batch, own = prepared.batch, prepared.num_graphs
         num_graphs = own if num_graphs is None else num_graphs
     if batch is None:  # one graph
-        return prepared, edge_attr, x.new_zeros(x.size(0), dtype=torch.long), num_graphs
+        return Inputs(prepared, edge_attr, weight, x.new_zeros(x.size(0), dtype=torch.long), num_graphs)
     graph_numbers(batch, prepared.num_nodes, num_graphs)
-    return prepared, edge_attr, batch, num_graphs
+    return Inputs(prepared, edge_attr, weight, batch, num_graphs)
 
 
 def _prepared(edge_index: Tensor | Graph, num_nodes: int, edge_type: Tensor | None, known: int | None) -> Graph:
@@ -152,6 +167,28 @@ def edge_features(edge_attr: Tensor | None, num_edges: int, spec: EdgeSpec, dtyp
     else:
         _once("edge_attr", edge_attr, codes, spec.categories)
     return edge_attr if edge_attr.dim() == 2 else edge_attr.unsqueeze(-1)
+
+
+def weights(edge_weight: Tensor | None, graph: Graph, model: Model, dtype: torch.dtype) -> Tensor | None:
+    """Reject edge weights that do not match the graph or the model; return them in the ``dtype`` of the model."""
+    if edge_weight is not None and graph.edge_weight is not None:
+        raise ValueError("edge_weight: the Graph has its own; leave it out, or build the Graph without")
+    weight = graph.edge_weight if edge_weight is None else edge_weight
+    if weight is None:
+        return None
+    check_weight_type(weight, graph.num_edges)
+    usable_weights(weight, model)
+    return weight.to(dtype)
+
+
+def usable_weights(edge_weight: Tensor, model: Any) -> None:
+    """Reject edge weights that the layers of a model cannot use."""
+    if model.unweighted:
+        raise ValueError(
+            f"edge_weight: {model.unweighted} takes none; use sum, mean, gcn, gin or gat, or a layer of PyG that does,"
+            " such as GraphConv"
+        )
+    _once("edge_weight", edge_weight, _weights, model.divides)
 
 
 def actions(value: Any, num_layers: int, num_nodes: int, space: ActionSpace, has_network: bool) -> None:
@@ -246,6 +283,16 @@ def _finite(name: str, value: Tensor) -> None:
         row, column = value.isfinite().logical_not().nonzero()[0].tolist()
         raise ValueError(
             f"{name}: row {row}, column {column} is {value[row, column].item()}; all values must be finite"
+        )
+
+
+def _weights(name: str, value: Tensor, divides: bool) -> None:
+    refuse_not_finite(name, value)
+    if divides and bool((value < 0).any()):
+        edge = int((value < 0).nonzero()[0])
+        raise ValueError(
+            f"{name}: edge {edge} is {value[edge].item():g}, but mean, gcn and gat divide by sums of weights; give"
+            " weights of 0 or more, or use sum or gin for env and action"
         )
 
 

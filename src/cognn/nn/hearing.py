@@ -36,22 +36,26 @@ class Hearing(NamedTuple):
         gates: The gates of the layer; None if every node is STANDARD.
         edge_attr: Edge features ``(E, columns)`` in the order of ``edge_index``, or None.
         mask: Edge mask ``(E,)`` of a PyG explainer in the same order, or None.
-        sender_count: :meth:`heard_count` of every sender, for a block, which lacks the edges of its outside senders.
+        sender_degree: :meth:`degree_with_loop` of every sender, for a block, which lacks the edges of its outside
+            senders.
         relations: The relations of a relational model, by edge type and direction; else empty.
         stack: All of them as one matrix, for models with one head, which is faster.
         stack_gate: A gate ``(E,)`` of every edge of a stack, sorted by receiver, or None.
         edge_gate: The gates of edge-wise actions, ``(E,)`` or ``(E, heads)`` in the order of ``edge_index``, or None.
+        edge_weight: The weights ``(E,)`` of the edges in the same order, or None.  They multiply the messages and count
+            in every norm, so an edge of weight 2 is two parallel edges, and one of weight 0 is none.
     """
 
     adjacency: Adjacency
     gates: Gates | None = None
     edge_attr: Tensor | None = None
     mask: Tensor | None = None
-    sender_count: Tensor | None = None
+    sender_degree: Tensor | None = None
     relations: tuple[Relation, ...] = ()
     stack: RelationStack | None = None
     stack_gate: Tensor | None = None
     edge_gate: Tensor | None = None
+    edge_weight: Tensor | None = None
 
     @property
     def heads(self) -> int:
@@ -132,33 +136,65 @@ class Hearing(NamedTuple):
         """Sum of the heard edge weights, ``l * (A_w @ b)``, which normalises an attention."""
         if self.gates is None:
             ones = weight.new_ones(self.adjacency.num_senders)
-            return ops.heard(self.adjacency, ones, weight=_times(weight, self._edge_gate()))
-        return self.gates.listen * ops.heard(self.adjacency, self.gates.broadcast, weight=weight)
+            return ops.heard(self.adjacency, ones, weight=_times(weight, self._edge_factor()))
+        weighed = _times(weight, self._edge_factor())
+        return self.gates.listen * ops.heard(self.adjacency, self.gates.broadcast, weight=weighed)
 
     def degree(self) -> Tensor:
-        """In-degree of every receiver, whether its edges are heard or not."""
-        return self.adjacency.in_ptr.diff()
+        """In-degree of every receiver, the sum of the weights of its edges, whether they are heard or not."""
+        return self._replace(gates=None, edge_gate=None, stack_gate=None).broadcasting()
 
     def broadcasting(self) -> Tensor:
-        """Number of broadcasting in-neighbours of every receiver, whether it listens or not: ``A @ b``."""
-        if self.edge_gate is not None:
-            if self.edge_gate.dim() == 2:
-                return stack([head.broadcasting() for head in self.by_head(self.heads)], 1)
-            ones = self.edge_gate.new_ones(self.adjacency.num_senders)
-            return ops.heard(self.adjacency, ones, weight=self._edge_gate())
-        if self.gates is None:
-            return self.degree()
-        return ops.heard(self.adjacency, self.gates.broadcast, weight=self.stack_gate)
+        """Number of broadcasting in-neighbours of every receiver, whether it listens or not: ``A_w @ b``."""
+        if self.edge_gate is not None and self.edge_gate.dim() == 2:
+            return stack([head.broadcasting() for head in self.by_head(self.heads)], 1)
+        factor = self._edge_factor()
+        if self.gates is not None:
+            return ops.heard(self.adjacency, self.gates.broadcast, weight=factor)
+        if factor is None:
+            return self.adjacency.in_ptr.diff()
+        return ops.heard(self.adjacency, factor.new_ones(self.adjacency.num_senders), weight=factor)
+
+    def unweighted(self) -> "Hearing":
+        """The hearing in which every weight above 0 is 1."""
+        weight = self.edge_weight
+        return self if weight is None else self._replace(edge_weight=(weight > 0).to(weight.dtype))
 
     def heard_count(self) -> Tensor:
-        """Number of neighbours that every receiver hears: ``l * (A @ b)``."""
+        """Number of neighbours that every receiver hears, each by its weight: ``l * (A_w @ b)``."""
         count = self.broadcasting()
         return count if self.gates is None else self.gates.listen * count
 
+    def loop_weight(self) -> Tensor | None:
+        """The weight of the self-loop of every receiver, 1 if it has none; the last of several; None if all are 1.
+
+        PyG's ``add_remaining_self_loops`` gives nodes the same self-loops.
+        """
+        adjacency, weight = self.adjacency, self.edge_weight
+        if weight is None or adjacency.loopless is adjacency:
+            return None
+        loop = adjacency.in_sender == adjacency.in_receiver  # sorted, so the self-loops of a node follow each other
+        again = loop[1:] & (adjacency.in_receiver[1:] == adjacency.in_receiver[:-1])
+        last = loop & cat([again.logical_not(), loop.new_ones(1)])
+        receiver, none = adjacency.in_receiver.long(), weight.new_zeros(adjacency.num_receivers)
+        own = none.index_add(0, receiver, where(last, weight[adjacency.in_edge.long()], 0))
+        return own + (1 - none.index_add(0, receiver, last.to(weight.dtype)))
+
+    def degree_with_loop(self) -> Tensor:
+        """:meth:`heard_count` of every receiver without self-loops, plus the weight of the one that it always hears."""
+        count, loop = self.loopless.heard_count(), self.loop_weight()
+        if loop is None:
+            return 1 + count
+        return count + (loop if count.dim() == 1 else loop.unsqueeze(-1))
+
+    def sender_degrees(self) -> Tensor:
+        """:meth:`degree_with_loop` of every sender; layers that call this set ``needs_sender_degree``."""
+        degree = self.degree_with_loop() if self.sender_degree is None else self.sender_degree
+        # Without weights it is 1 or more.  A node of degree 0 hears nothing: the message is divided by infinity.
+        return degree if self.edge_weight is None else degree.masked_fill(degree == 0, inf)
+
     def sender_counts(self) -> Tensor:
-        """:meth:`heard_count` of every sender; layers that call this set ``needs_sender_count``."""
-        if self.sender_count is not None:
-            return self.sender_count
+        """:meth:`heard_count` of every sender."""
         count = self.heard_count()
         silent = self.adjacency.num_senders - self.adjacency.num_receivers  # nodes that only send in this relation
         return cat([count, count.new_zeros(silent, *count.shape[1:])]) if silent else count
@@ -166,7 +202,7 @@ class Hearing(NamedTuple):
     def max(self, score: Tensor) -> Tensor:
         """Largest heard ``score`` ``(E, heads)`` of every receiver; -inf if it hears nothing.  No gradient."""
         listen, broadcast = (None, None) if self.gates is None else self.gates
-        if (gate := self._edge_gate()) is not None:
+        if (gate := self._edge_factor()) is not None:
             closed = where(gate > 0, 0.0, -inf).to(score.dtype)
             score = score.detach() + (closed.unsqueeze(-1) if closed.dim() == 1 else closed)
         return ops.heard_max(self.adjacency, score, listen, broadcast)
@@ -219,11 +255,13 @@ class Hearing(NamedTuple):
     def _weight(self, weight: Tensor | None) -> Tensor | None:
         """The weights ``(E,)`` of the edges with their gates and the mask of an explainer, sorted by receiver."""
         mask = None if self.mask is None else self.mask[self.adjacency.in_edge]
-        return _times(_times(_times(weight, self.stack_gate), self._edge_gate()), mask)
+        return _times(_times(weight, self._edge_factor()), mask)
 
-    def _edge_gate(self) -> Tensor | None:
-        """The gates of edge-wise actions, sorted by receiver."""
-        return None if self.edge_gate is None else self.edge_gate[self.adjacency.in_edge.long()]
+    def _edge_factor(self) -> Tensor | None:
+        """The weights of the edges times the gates that edges have themselves, sorted by receiver."""
+        order = self.adjacency.in_edge.long()
+        gate, weight = (None if part is None else part[order] for part in (self.edge_gate, self.edge_weight))
+        return _times(_times(gate, self.stack_gate), weight)
 
 
 def _times(one: Tensor | None, other: Tensor | None) -> Tensor | None:

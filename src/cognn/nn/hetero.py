@@ -50,16 +50,23 @@ class HeteroCoGNN(nn.Module):
         self._graphs = WeakTensorKeyDictionary()
 
     def forward(
-        self, x_dict: Mapping[str, Tensor], edge_index_dict: Mapping[EdgeType, Tensor], **options: Any
+        self,
+        x_dict: Mapping[str, Tensor],
+        edge_index_dict: Mapping[EdgeType, Tensor],
+        edge_weight_dict: Mapping[EdgeType, Tensor] | None = None,
+        **options: Any,
     ) -> dict[str, Tensor]:
         """The outputs ``(N, out_channels)`` of every node type.
 
         Args:
             x_dict: Features of every node type ``(N, width)``; ``(N, 0)`` for a type without features.
             edge_index_dict: Edges ``(2, E)`` of the edge types; missing ones have no edges.
+            edge_weight_dict: Weights ``(E,)`` of the edges of all types that have any; by default they are 1.
             options: ``actions``, ``generator``, as :class:`~cognn.CoGNN` takes them.
         """
         x, sizes = self._features(x_dict)
+        if edge_weight_dict is not None:
+            options["edge_weight"] = self._weights(edge_index_dict, edge_weight_dict)
         out = self.model(x, self._graph(edge_index_dict, sizes), **options)
         return dict(zip(sizes, out.split(list(sizes.values())), strict=True))
 
@@ -79,6 +86,19 @@ class HeteroCoGNN(nn.Module):
             rows.append(row)
             first, sizes[kind] = first + own, len(x)
         return torch.cat(rows), sizes
+
+    def _weights(
+        self, edge_index_dict: Mapping[EdgeType, Tensor], edge_weight_dict: Mapping[EdgeType, Tensor]
+    ) -> Tensor:
+        parts = []
+        for kind in self.edge_types:
+            if kind in edge_index_dict:
+                weight, count = edge_weight_dict.get(kind), edge_index_dict[kind].size(1)
+                if weight is None or tuple(weight.shape) != (count,):
+                    got = "none" if weight is None else f"shape {tuple(weight.shape)}"
+                    raise ValueError(f"edge_weight_dict[{kind}]: expected shape (E={count},), got {got}")
+                parts.append(weight)
+        return torch.cat(parts)
 
     def _graph(self, edge_index_dict: Mapping[EdgeType, Tensor], sizes: dict[str, int]) -> Graph:
         """One graph of all nodes, cached until an edge tensor changes."""

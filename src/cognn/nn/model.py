@@ -24,7 +24,7 @@ from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
-from cognn.nn.layers import LayerSpec, WrappedLayer, make_layer
+from cognn.nn.layers import LayerSpec, WrappedLayer, limits_of_weights, make_layer
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
 from cognn.nn.layers.relational import Directions, relation_spec
 from cognn.nn.options.constructor import named_options
@@ -223,6 +223,7 @@ class CoGNN(nn.Module):
         self.tau0, self.space, self.relations, self.num_relations = tau0, space, relations, num_relations
         self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
+        self.divides, self.unweighted = limits_of_weights(self)
         if heads > 1 and any(isinstance(layer, WrappedLayer) for layer in self.layers):
             raise ValueError("action_heads: a layer of PyG takes one action per node; use 1, or a built-in env layer")
 
@@ -235,6 +236,7 @@ class CoGNN(nn.Module):
         actions: ActionMode | Tensor | None = None,
         *,
         edge_type: Tensor | None = None,
+        edge_weight: Tensor | None = None,
         samples: int | None = None,
         generator: torch.Generator | None = None,
         num_graphs: int | None = None,
@@ -254,6 +256,8 @@ class CoGNN(nn.Module):
                 training, or ``"expected"`` if gates are continuous.
             edge_type: The relation ``(E,)`` of every edge, for a model with ``num_relations``; a :class:`Graph` has its
                 own.
+            edge_weight: The weight ``(E,)`` of every edge, which multiplies its message and counts in the norms: one of
+                weight 2 is two parallel edges.  A :class:`Graph` may have its own.
             samples: Repeat with that many draws and return their :class:`Samples` (mean, std); one has no std (nan).
             generator: Source of the draws; by default PyTorch's own.
             num_graphs: Number of graphs in ``batch``, where its last ones may be empty.
@@ -267,13 +271,13 @@ class CoGNN(nn.Module):
         if self.in_channels == -1:
             self._initialise(x)
         dtype = self.encoder.weight.dtype
-        given = (x, edge_index, edge_attr, batch, num_graphs, edge_type)
-        graph, edge_attr, batch, num_graphs = checks.arguments(self, dtype, *given)
+        given = (x, edge_index, edge_attr, batch, num_graphs, edge_type, edge_weight)
+        graph, edge_attr, edge_weight, batch, num_graphs = checks.arguments(self, dtype, *given)
         acting = graph.num_edges if self.space.site == "edge" else graph.num_nodes
         checks.actions(actions, self.num_layers, acting, self.space, self.action_network is not None)
         if isinstance(actions, Tensor) and actions.dim() == 2 and self.space.heads > 1:
             actions = actions.unsqueeze(-1).expand(-1, -1, self.space.heads)
-        hearing = self.relations.hearing(graph, edge_attr)
+        hearing = self.relations.hearing(graph, edge_attr, edge_weight)
         if samples is not None:
             checks.at_least("samples", samples, 1)
             if self.action_network is None:

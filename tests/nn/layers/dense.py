@@ -28,17 +28,28 @@ def spread(edge_index: Tensor, value: Tensor, num_nodes: int) -> Tensor:
 
 
 def dense_forward(
-    name: str, layer: CooperativeLayer, x: Tensor, edge_index: Tensor, gates: Gates, edge_attr: Tensor | None = None
+    name: str,
+    layer: CooperativeLayer,
+    x: Tensor,
+    edge_index: Tensor,
+    gates: Gates,
+    edge_attr: Tensor | None = None,
+    edge_weight: Tensor | None = None,
 ) -> Tensor:
-    n, (listen, broadcast) = x.size(0), gates
+    n, (listen, broadcast), weighted = x.size(0), gates, edge_weight is not None
+    weight = x.new_ones(edge_index.size(1)) if edge_weight is None else edge_weight
+    loop = x.new_ones(n)
     if name in ("gcn", "gat"):
-        edge_attr = edge_attr if edge_attr is None else edge_attr[edge_index[0] != edge_index[1]]
-        edge_index = edge_index[:, edge_index[0] != edge_index[1]]
-    a = dense(edge_index, n, x.dtype)
+        apart = edge_index[0] != edge_index[1]
+        for edge in (~apart).nonzero().flatten().tolist():  # the last self-loop of a node counts
+            loop = torch.where(torch.arange(n) == edge_index[0, edge], weight[edge], loop)
+        edge_attr = edge_attr if edge_attr is None else edge_attr[apart]
+        edge_index, weight = edge_index[:, apart], weight[apart]
+    a = x.new_zeros(n, n).index_put((edge_index[1], edge_index[0]), weight, accumulate=True)
     gated = listen[:, None] * a * broadcast
     message = edge_part(layer, edge_index, edge_attr)
     sender, receiver = edge_index
-    edge_gate = (listen[receiver] * broadcast[sender])[:, None]
+    edge_gate = (weight * listen[receiver] * broadcast[sender])[:, None]
     edges = 0 if message is None else spread(edge_index, edge_gate * message, n)
     if name == "sum":
         return layer.lin_self(x) + layer.lin_neighbor(gated @ x) + edges
@@ -46,14 +57,20 @@ def dense_forward(
         count = (a @ broadcast).clamp(min=1)[:, None]
         if layer.mean_over == "all":
             count = a.sum(1).clamp(min=1)[:, None]
+        if weighted:  # the weighted mean, times the number of neighbours heard if that is below one
+            count = a.sum(1) if layer.mean_over == "all" else a @ broadcast
+            every = dense(edge_index[:, weight > 0], n, x.dtype)
+            share = (every.sum(1) if layer.mean_over == "all" else every @ broadcast).clamp(max=1)
+            count = (torch.where(count > 0, count, 1) / torch.where(share > 0, share, 1))[:, None]
         return layer.lin_self(x) + layer.lin_neighbor(gated @ x / count) + edges / count
     if name == "gin":
         return layer.lin_out(layer.lin_in((1 + layer.eps) * x + gated @ x + edges).relu())
     if name == "gcn":
-        s = (1 + gated.sum(1)).rsqrt()
+        degree = loop + gated.sum(1)
+        s = torch.where(degree > 0, degree, 1).rsqrt() * (degree > 0)
         if message is not None:
             edges = spread(edge_index, (s[receiver] * s[sender])[:, None] * edge_gate * message, n)
-        return layer.lin((s[:, None] * gated * s + (s * s).diag()) @ x) + layer.bias + edges
+        return layer.lin((s[:, None] * gated * s + (loop * s * s).diag()) @ x) + layer.bias + edges
     assert name == "gat"
     h = layer.lin(x).view(n, layer.heads, -1)
     outs = []

@@ -91,7 +91,7 @@ def test_a_block_of_receivers_equals_their_rows_on_the_graph(name: str, kind: st
         ),
         None if gates is None else Gates(gates.listen[:size], gates.broadcast),
         None if attr is None else attr[graph.in_edge[edges]],
-        sender_count=full.loopless.heard_count() if layer.needs_sender_count else None,
+        sender_degree=full.degree_with_loop() if layer.needs_sender_degree else None,
     )
     assert (block.adjacency.num_receivers, block.adjacency.num_senders) == (size, case.num_nodes)
     torch.testing.assert_close(layer(case.x, block), layer(case.x, full)[:size])

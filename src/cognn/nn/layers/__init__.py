@@ -32,6 +32,7 @@ __all__ = [
     "RelationalLayer",
     "SumLayer",
     "WrappedLayer",
+    "limits_of_weights",
     "make_layer",
 ]
 
@@ -82,3 +83,10 @@ def make_layer(
     if not isinstance(layer, MessagePassing):
         raise TypeError(f"{argument}: the callable must return a PyG MessagePassing layer, got {type(layer).__name__}")
     return WrappedLayer(layer, in_channels, out_channels, edges)
+
+
+def limits_of_weights(model: nn.Module) -> tuple[bool, str]:
+    """Whether a layer of a model divides by sums of edge weights, and the name of a layer that takes none, if any."""
+    layers = [part for part in model.modules() if isinstance(part, CooperativeLayer)]
+    wrapped = [layer for layer in layers if isinstance(layer, WrappedLayer) and not layer.takes_weights]
+    return any(layer.divides for layer in layers), type(wrapped[0].conv).__name__ if wrapped else ""

@@ -12,6 +12,8 @@ class Attention(CooperativeLayer):
     .. math:: h_v' = \frac{s_{vv}\, m_{vv} + l_v \sum_u s_{vu} b_u\, m_{vu}}{s_{vv} + l_v \sum_u s_{vu} b_u},
               \qquad s = \exp(\mathrm{score})
 
+    An edge weight multiplies :math:`s_{vu}`; self-attention has weight 1.
+
     It computes E x heads scores and two sparse products per head, never an E x channels tensor.  If nodes act per
     head, the actions of head ``k`` are those of attention head ``k``.
 
@@ -20,6 +22,8 @@ class Attention(CooperativeLayer):
         out_channels: Width of the output, all heads together.
         heads: Number of attention heads; divides ``out_channels``.
     """
+
+    divides = True
 
     def __init__(self, in_channels: int, out_channels: int, heads: int = 1) -> None:
         super().__init__(in_channels, out_channels)

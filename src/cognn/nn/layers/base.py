@@ -18,8 +18,10 @@ class CooperativeLayer(MessagePassing):
         out_channels: Width of the output.
     """
 
-    needs_sender_count: bool = False
-    """Whether ``update`` calls :meth:`Hearing.sender_counts`, which layer-wise inference then computes first."""
+    needs_sender_degree: bool = False
+    """Whether ``update`` calls :meth:`Hearing.sender_degrees`, which layer-wise inference then computes first."""
+    divides: bool = False
+    """Whether it divides by sums of the edge weights, which must then be 0 or more."""
     edge_width: int = 0
     """Number of values per edge in memory during ``update``, for the memory estimate of layer-wise inference."""
 

@@ -14,7 +14,7 @@ class GINLayer(CooperativeLayer):
 
     .. math:: h_v' = W_2\, \mathrm{ReLU}\Big(W_1 \big((1 + \epsilon)\, h_v + l_v \sum_{u \to v} b_u\, h_u\big)\Big)
 
-    Edge messages are added before the MLP, so they have the width of the input.
+    An edge weight multiplies the message.  Edge messages are added before the MLP, so they have the width of the input.
 
     Args:
         in_channels: Width of the input.

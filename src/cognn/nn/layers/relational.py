@@ -54,14 +54,15 @@ class RelationSpec:
         """The number of relations with gates of their own, and whether the second half of them is against the edges."""
         return self.count if per_relation else 1, self.directions == "both"
 
-    def hearing(self, graph: Graph, edge_attr: Tensor | None = None) -> Hearing:
+    def hearing(self, graph: Graph, edge_attr: Tensor | None = None, edge_weight: Tensor | None = None) -> Hearing:
         """What the nodes of a graph hear when all gates are open."""
+        hearing = Hearing(graph, edge_attr=edge_attr, edge_weight=edge_weight)
         if self.count == 1:
-            return Hearing(graph, edge_attr=edge_attr)
+            return hearing
         both = self.directions == "both"
         if self.stacked:
-            return Hearing(graph, edge_attr=edge_attr, stack=relation_stack(graph, both))
-        return Hearing(graph, edge_attr=edge_attr, relations=relations(graph, both, self.compact))
+            return hearing._replace(stack=relation_stack(graph, both))
+        return hearing._replace(relations=relations(graph, both, self.compact))
 
 
 def relation_spec(
@@ -168,7 +169,7 @@ class RelationalLayer(CooperativeLayer):
     ) -> None:
         super().__init__(in_channels, out_channels)
         self.kind, self.spec, self.mean_over = kind, spec, mean_over
-        self.needs_sender_count = kind == "gcn"
+        self.divides = kind in ("mean", "gcn", "gat")
         self.lin_self = nn.Linear(in_channels, out_channels)
         self.convs: nn.ModuleList | None = None
         if kind in OWN_LAYERS:

@@ -14,6 +14,8 @@ class SumLayer(CooperativeLayer):
 
     .. math:: h_v' = W_s h_v + W_n\, l_v \sum_{u \to v} b_u\, h_u  \quad (+\; l_v \textstyle\sum_u b_u W_e e_{vu})
 
+    An edge weight multiplies the message of its edge, :math:`b_u (W_n h_u + W_e e_{vu})`.
+
     Args:
         in_channels: Width of the input.
         out_channels: Width of the output.

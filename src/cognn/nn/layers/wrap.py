@@ -36,6 +36,8 @@ class WrappedLayer(CooperativeLayer):
         in_channels: Width of its input.
         out_channels: Width of its output.
         edges: The edge features, which must be continuous; the layer receives them as ``edge_attr``.
+
+    Edge weights go to the layer as ``edge_weight``, if it takes them.
     """
 
     def __init__(self, conv: MessagePassing, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
@@ -50,6 +52,7 @@ class WrappedLayer(CooperativeLayer):
         if edges.dim is not None and "edge_attr" not in inspect.signature(conv.forward).parameters:
             raise ValueError(f"{name}: takes no edge_attr, but {edges} was given")
         self.conv, self.spec = conv, edges
+        self.takes_weights = "edge_weight" in inspect.signature(conv.forward).parameters
         conv.explain = False  # explainers mask this wrapper, which aligns the mask with the kept edges
         self.estimator = "kept"
         self.estimator = self._probe(name)
@@ -63,15 +66,16 @@ class WrappedLayer(CooperativeLayer):
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
         assert isinstance(hearing.adjacency, Graph)
-        edge_index, mask, edge_attr = hearing.adjacency.edge_index, hearing.mask, hearing.edge_attr
+        edge_index, mask = hearing.adjacency.edge_index, hearing.mask
+        given = {"edge_attr": hearing.edge_attr, "edge_weight": hearing.edge_weight}
         gate = hearing.kept(edge_index)
         if gate is not None and self.estimator == "kept":
             kept = gate.detach() != 0
             edge_index = edge_index[:, kept]
-            edge_attr = None if edge_attr is None else edge_attr[kept]
+            given = {name: None if part is None else part[kept] for name, part in given.items()}
             mask = None if mask is None else mask[kept]
         if gate is None and mask is None:
-            return self._run(x, edge_index, edge_attr)
+            return self._run(x, edge_index, **given)
         used = edge_index
 
         def see(_: Any, inputs: tuple[Any, ...]) -> None:
@@ -90,13 +94,13 @@ class WrappedLayer(CooperativeLayer):
 
         hooks = self.conv.register_propagate_forward_pre_hook(see), self.conv.register_message_forward_hook(weigh)
         try:
-            return self._run(x, edge_index, edge_attr)
+            return self._run(x, edge_index, **given)
         finally:
             for hook in hooks:
                 hook.remove()
 
-    def _run(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
-        return self.conv(x, edge_index) if edge_attr is None else self.conv(x, edge_index, edge_attr=edge_attr)
+    def _run(self, x: Tensor, edge_index: Tensor, **given: Tensor | None) -> Tensor:
+        return self.conv(x, edge_index, **{name: part for name, part in given.items() if part is not None})
 
     @torch.no_grad()
     def _probe(self, name: str) -> str:
@@ -118,7 +122,7 @@ class WrappedLayer(CooperativeLayer):
             edge_attr = None if edge_attr is None else edge_attr.to(parameter)
         try:
             if any(isinstance(p, UninitializedParameter) for p in original.parameters()):
-                self._run(x, graph.edge_index, edge_attr)  # initialises a lazy layer
+                self._run(x, graph.edge_index, edge_attr=edge_attr)  # initialises a lazy layer
             with seeded(0, x.device):
                 self.conv = copy.deepcopy(original)
                 exact = isinstance(original.aggr_module, SumAggregation)
@@ -134,7 +138,7 @@ class WrappedLayer(CooperativeLayer):
                     kept = Hearing(graph, gates).kept(graph.edge_index) != 0
                     attr = None if edge_attr is None else edge_attr[kept]
                     with seeded(1, x.device):
-                        plain = self._run(x, graph.edge_index[:, kept], attr)
+                        plain = self._run(x, graph.edge_index[:, kept], edge_attr=attr)
                     if not _close(outs[0], plain):
                         raise ValueError("it does not send one message per edge, so actions cannot gate its messages")
                     if tuple(outs[0].shape) != (8, self.out_channels):

@@ -10,7 +10,9 @@ from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from cognn.core.graph import Adjacency
+from cognn.core.graph_checks import check_weight_type
 from cognn.errors import DataError
+from cognn.nn.checks import usable_weights
 from cognn.nn.edge_features import NO_EDGES
 from cognn.nn.layerwise.stages import LayerwiseStages, NodeBlock, Pass, check_model
 
@@ -38,6 +40,9 @@ def infer_from_loader(model: Any, loader: Iterable[Any], device: torch.device | 
         raise DataError("loader: expected a NeighborLoader of one graph, whose loader.data has x")
     device = model.encoder.weight.device if device is None else torch.device(device)
     x, nodes = data.x, int(data.num_nodes)
+    if getattr(data, "edge_weight", None) is not None:
+        check_weight_type(data.edge_weight, data.num_edges)
+        usable_weights(data.edge_weight, model)
     out = torch.empty(nodes, model.out_channels, dtype=model.encoder.weight.dtype)
 
     def sink(first: int, last: int, rows: Tensor) -> None:
@@ -73,6 +78,8 @@ def _blocks(loader: Iterable[Any], nodes: int, device: torch.device, model: Any)
         in_ptr = receiver.new_zeros(last - first + 1)
         in_ptr[1:] = torch.bincount(receiver[order], minlength=last - first).cumsum(0)
         adjacency = Adjacency.of_receivers(in_ptr, batch.edge_index[:, order], len(batch.n_id)).to(device)
+        weight = getattr(batch, "edge_weight", None)
+        adjacency.edge_weight = None if weight is None else weight[order].to(device)
         attr = batch.edge_attr[order].to(device) if takes_edges else None
         attr = attr.unsqueeze(1) if attr is not None and attr.dim() == 1 else attr
         yield NodeBlock(first, last, batch.n_id.cpu(), adjacency, attr, sys.maxsize)

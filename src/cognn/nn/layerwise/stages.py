@@ -141,8 +141,8 @@ class LayerwiseStages:
         yield Stage("encode", lambda block: self._write("state-0", block, self.encode(block)), needs_edges=False)
         layers = [] if network is None else list(network.modules())  # they hear every neighbour
         layers += model.layers if network is None or model.gates == "added" else []
-        if any(isinstance(layer, CooperativeLayer) and layer.needs_sender_count for layer in layers):
-            yield Stage("degrees", lambda block: self._count(block, "count", acts=False))
+        if any(isinstance(layer, CooperativeLayer) and layer.needs_sender_degree for layer in layers):
+            yield Stage("degrees", lambda block: self._count(block, "degree", acts=False))
         for index in range(model.num_layers):
             yield from self._layer(index)
 
@@ -153,8 +153,8 @@ class LayerwiseStages:
         added, acts = model.gates == "added", parts.action is not None and model.gates != "added"
         if parts.action is not None:
             yield from self._action_stages(parts.action, index, before)
-            if acts and parts.layer.needs_sender_count:
-                yield Stage(f"{name}, degrees", lambda block: self._count(block, "kept-count", acts=True))
+            if acts and parts.layer.needs_sender_degree:
+                yield Stage(f"{name}, degrees", lambda block: self._count(block, "kept-degree", acts=True))
 
         def run(block: NodeBlock) -> None:
             h = self._rows(before, block)
@@ -214,19 +214,23 @@ class LayerwiseStages:
             kept[block.first : block.last, columns] = space.codes(decision).view(block.size, -1).cpu().numpy()
 
     def _hearing(self, layer: nn.Module, block: NodeBlock, acts: bool) -> Hearing:
-        """The hearing of a block, with the counts of its senders if the layer needs them."""
-        count = None
-        if cast(CooperativeLayer, layer).needs_sender_count:
-            count = self._rows("kept-count" if acts else "count", block).squeeze(1)
-        return Hearing(block.adjacency, self._gates(block) if acts else None, block.edge_attr, sender_count=count)
+        """The hearing of a block, with the degrees of its senders if the layer needs them."""
+        degree = None
+        if cast(CooperativeLayer, layer).needs_sender_degree:
+            degree = self._rows("kept-degree" if acts else "degree", block).squeeze(1)
+        return self._heard(block, acts)._replace(edge_attr=block.edge_attr, sender_degree=degree)
+
+    def _heard(self, block: NodeBlock, acts: bool) -> Hearing:
+        weight = block.adjacency.edge_weight
+        weight = None if weight is None else weight.to(self.dtype)
+        return Hearing(block.adjacency, self._gates(block) if acts else None, edge_weight=weight)
 
     def _gates(self, block: NodeBlock) -> Gates:
         listen, broadcast = (self._rows(name, block).to(self.dtype).squeeze(1) for name in Gates._fields)
         return Gates(listen[: block.size].contiguous(), broadcast.contiguous())
 
     def _count(self, block: NodeBlock, name: str, acts: bool) -> None:
-        hearing = Hearing(block.adjacency, self._gates(block) if acts else None)
-        self._write(name, block, hearing.loopless.heard_count().view(block.size, -1))
+        self._write(name, block, self._heard(block, acts).degree_with_loop().view(block.size, -1))
 
     def _array(self, name: str, width: int, dtype: Any = None) -> NDArray[Any]:
         return self.scratch.array(
