@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import torch
+from polars.testing import assert_frame_equal
+from torch_geometric.data import Data
 
+import cognn
 from cognn.cli.main import main
 
 SMALL = ["--hidden-channels", "8", "--num-layers", "2", "--epochs", "2"]
@@ -106,3 +110,169 @@ def test_known_datasets_have_no_such_option(capsys: pytest.CaptureFixture[str]) 
     assert "stratify: has no effect for a known dataset" in capsys.readouterr().err
     assert main(["train", "cycles", *SMALL, "--quiet", "--out", "run"]) == 0
     assert "stratify" not in Path("run/config.toml").read_text()
+
+
+def numbers(count: int = 90) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features far from 0 and of different sizes, one of 0 and 1, one constant; edges; classes of the features."""
+    rng = np.random.default_rng(3)
+    x = rng.normal([1e6, 0, 0.5, 3], [3, 1e-3, 0.2, 0], (count, 4))
+    x = np.concatenate([x, rng.integers(2, size=(count, 1))], axis=1)
+    y = (x[:, 0] > 1e6).astype(int) + (x[:, 1] > 0)
+    return x, rng.integers(count, size=(2, 3 * count)), y
+
+
+def archive(name: str, x: np.ndarray, ends: np.ndarray, y: np.ndarray, **more: np.ndarray) -> None:
+    np.savez(name, x=x, edge_index=ends, y=y, **more)
+
+
+def csv(folder: str, x: np.ndarray, ends: np.ndarray, y: np.ndarray, **more: np.ndarray) -> None:
+    """The same numbers, which survive the way through text."""
+    Path(folder).mkdir()
+    columns = {f"f{i}": column for i, column in enumerate(x.T)}
+    graph = {"graph": more["batch"]} if "batch" in more else {}
+    y = y[more["batch"]] if "batch" in more else y
+    pl.DataFrame({"id": np.arange(len(x)), **graph, **columns, "y": y}).write_csv(f"{folder}/nodes.csv")
+    weights = {"weight": more["edge_attr"]} if "edge_attr" in more else {}
+    pl.DataFrame({"source": ends[0], "target": ends[1], **weights}).write_csv(f"{folder}/edges.csv")
+
+
+def small_graphs() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """30 triangles whose size of features depends on the graph."""
+    rng = np.random.default_rng(4)
+    batch = np.repeat(np.arange(30), 3)
+    x = rng.normal(50, 4, (90, 2)) + batch[:, None]
+    ends = np.array([[3 * g + i, 3 * g + (i + 1) % 3] for g in range(30) for i in range(3)]).T
+    return x, ends, np.arange(30) % 2, batch
+
+
+@pytest.mark.parametrize("level", ["node", "graph"])
+def test_an_archive_and_a_table_of_the_same_numbers_give_the_same_predictions(level: str) -> None:
+    task = ["--task", "multiclass", "--undirected"]
+    if level == "node":
+        x, ends, y = numbers()
+        more = {"edge_attr": np.random.default_rng(5).normal(7, 3, ends.shape[1])}
+        words = ["--env", "gin", "--target", "y"]
+    else:
+        x, ends, y, batch = small_graphs()
+        more, words = {"batch": batch}, ["--graph-column", "graph", "--target", "y"]
+    archive("g.npz", x, ends, y, **more)
+    csv("g", x, ends, y, **more)
+    assert main(["train", "g.npz", *task, *words[: -2 if level == "node" else 0], *SMALL, "--out", "a", "--quiet"]) == 0
+    assert main(["train", "g", *task, *words, *SMALL, "--out", "t", "--quiet"]) == 0
+    fresh = x * 1.01 - 2
+    archive("new.npz", fresh, ends, y, **more)
+    csv("new", fresh, ends, y, **more)
+    for data in ("", "new"):
+        for run, graph in (("a", f"{data}.npz"), ("t", data)):
+            assert main(["predict", run, *([graph] if data else []), "--out", f"{run}.csv"]) == 0
+        one, other = (pl.read_csv(f"{run}.csv") for run in "at")
+        assert one.equals(other)
+    scores = [json.loads(Path(f"{run}/result.json").read_text())["test"] for run in "at"]
+    assert scores[0] == scores[1]
+
+
+def test_features_of_an_archive_are_standardised_and_columns_of_0_and_1_are_not() -> None:
+    x, ends, y = numbers()
+    archive("g.npz", x, ends, y)
+    words = ["train", "g.npz", "--undirected", *SMALL, "--quiet"]
+    assert main([*words, "--out", "run"]) == 0
+    assert tomllib.loads(Path("run/config.toml").read_text())["data"]["standardize"] is True
+    found = cognn.open_run("run").dataset.x.double()
+    np.testing.assert_allclose(found[:, :3].mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose(found[:, :3].std(0, correction=0), 1, atol=1e-6)
+    assert (found[:, 3] == 0).all()  # constant
+    assert found[:, 4].tolist() == x[:, 4].tolist()
+    assert main([*words, "--no-standardize", "--out", "off"]) == 0
+    assert cognn.open_run("off").dataset.x.tolist() == x.astype(np.float32).tolist()
+    # A run of version 0.1 has no such option, and archives were not scaled then.
+    config = Path("off/config.toml")
+    config.write_text(config.read_text().replace("standardize = false\n", ""))
+    assert main(["evaluate", "off"]) == 0
+
+
+def test_tables_are_standardised_unless_told_otherwise() -> None:
+    x, ends, y = numbers()
+    csv("g", x, ends, y)
+    words = ["train", "g", "--undirected", "--target", "y", *SMALL, "--quiet"]
+    assert main([*words, "--no-standardize", "--ignore", "f0", "--out", "off"]) == 0
+    assert cognn.open_run("off").dataset.x.tolist() == x[:, 1:].astype(np.float32).tolist()
+    assert main([*words, "--out", "run"]) == 0
+    config = Path("run/config.toml")
+    config.write_text(config.read_text().replace("standardize = true\n", ""))  # tables always were
+    assert main(["evaluate", "run"]) == 0
+
+
+@pytest.mark.parametrize("source", ["g.npz", "g"])
+def test_scales_of_graphs_come_from_those_trained_on(source: str) -> None:
+    x, ends, y, batch = small_graphs()
+    archive("g.npz", x, ends, y, batch=batch)
+    csv("g", x, ends, y, batch=batch)
+    words = [] if source == "g.npz" else ["--graph-column", "graph", "--target", "y"]
+    assert main(["train", source, "--undirected", *words, *SMALL, "--quiet", "--out", "run"]) == 0
+    dataset = cognn.open_run("run").dataset
+    train = np.isin(batch, dataset.splits[0].train)
+    found = (x - x[train].mean(0)) / x[train].std(0)
+    np.testing.assert_allclose(dataset.x, found, rtol=1e-5, atol=1e-6)
+    assert abs(dataset.x.mean()) > 1e-3  # of all graphs
+
+
+def test_new_graphs_get_the_scale_of_the_run_from_every_source(tmp_path: Path) -> None:
+    x, ends, y = numbers()
+    archive("g.npz", x, ends, y)
+    assert main(["train", "g.npz", "--directed", *SMALL, "--quiet", "--out", "run"]) == 0
+    archive("half.npz", x[:40], ends[:, (ends < 40).all(0)], y[:40])  # its own mean and deviation are others
+    run = cognn.open_run("run")
+    np.testing.assert_array_equal(run.predict("g.npz").value, run.predict().value)
+    value = run.predict("half.npz").value
+    data = Data(torch.from_numpy(x[:40]), torch.from_numpy(ends[:, (ends < 40).all(0)]))
+    np.testing.assert_array_equal(run.predict(data).value, value)
+    assert main(["data", "build", "half.npz", "--like", "run", "--out", "store", "--quiet"]) == 0
+    np.save("x.npy", x[:40])
+    np.save("ends.npy", ends[:, (ends < 40).all(0)])
+    assert main(["data", "build", "x.npy", "ends.npy", "--like", "run", "--out", "bare", "--quiet"]) == 0
+    assert main(["predict", "run", "half.npz", "--out", "half.csv"]) == 0
+    for store in ("store", "bare"):
+        assert main(["predict", "run", store, "--out", f"{store}.csv"]) == 0
+        one, other = (pl.read_csv(f"{name}.csv").drop("spread") for name in (store, "half"))  # of other draws
+        assert_frame_equal(one, other, abs_tol=1e-5)
+
+
+def test_a_store_without_the_scale_of_the_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    x, ends, y = numbers()
+    archive("g.npz", x, ends, y)
+    assert main(["train", "g.npz", "--directed", *SMALL, "--quiet", "--out", "run"]) == 0
+    np.save("x.npy", x)
+    np.save("ends.npy", ends)
+    assert main(["data", "build", "x.npy", "ends.npy", "--directed", "--out", "bare", "--quiet"]) == 0
+    assert main(["predict", "run", "bare", "--out", "bare.csv"]) == 2
+    assert "build it again with --like run" in capsys.readouterr().err
+
+
+def test_stores_are_standardised_like_the_files_they_are_made_of(capsys: pytest.CaptureFixture[str]) -> None:
+    x, ends, y = numbers()
+    archive("g.npz", x, ends, y)
+    assert main(["data", "build", "g.npz", "--undirected", "--out", "store", "--quiet"]) == 0
+    for source, run in (("store", "a"), ("g.npz", "b")):
+        directed = [] if source == "store" else ["--undirected"]
+        assert main(["train", source, *directed, *SMALL, "--quiet", "--out", run]) == 0
+    a, b = (cognn.open_run(run) for run in "ab")
+    np.testing.assert_array_equal(a.dataset.x, b.dataset.x)
+    np.testing.assert_array_equal(a.predict("g.npz").value, b.predict("g.npz").value)
+
+
+def test_pyg_data_is_used_as_it_is_unless_asked(caplog: pytest.LogCaptureFixture) -> None:
+    x, ends, y = numbers()
+    data = Data(torch.from_numpy(x), torch.from_numpy(ends), y=torch.from_numpy(y))
+    small = {"hidden_channels": 8, "num_layers": 2, "epochs": 2}
+    plain = cognn.fit(data, out="plain", **small)
+    assert torch.equal(plain.dataset.x, data.x.float())
+    assert "standardize=True" in caplog.text
+    caplog.clear()
+    scaled = cognn.fit(data, out="scaled", standardize=True, **small)
+    assert not caplog.text
+    assert abs(float(scaled.dataset.x[:, 0].mean())) < 1e-6
+    again = cognn.open_run("scaled", data)
+    assert torch.equal(again.predict(data).value, scaled.predict().value)
+    half = Data(data.x[:40], data.edge_index[:, (data.edge_index < 40).all(0)])
+    archive("half.npz", half.x.numpy(), half.edge_index.numpy(), y[:40])
+    assert torch.equal(again.predict(half).value, again.predict("half.npz").value)

@@ -15,7 +15,7 @@ from cognn.config.edge_tables import join_tables
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError
 
-SWITCHES = ("stratify",)
+SWITCHES = ("stratify", "standardize")
 """Options that are yes, no or unset: `--NAME` and `--no-NAME`."""
 _VALUES = (["True"], ["False"], ["None"])
 

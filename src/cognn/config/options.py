@@ -49,6 +49,8 @@ class DataConfig:
     """Columns that are not features, separated by commas."""
     categorical: str = ""
     """Numeric columns that are categories, separated by commas; columns of words always are."""
+    standardize: bool | None = None
+    """Scale numeric features to mean 0 and deviation 1; by default yes for your own files, no for PyG data."""
     fill: Literal["refuse", "mean", "zero"] = "refuse"
     """Replacement for missing features; `refuse` makes them errors. A missing category becomes all zeros."""
     encoding: Literal["none", "laplacian", "random-walk"] = "none"

@@ -25,4 +25,5 @@ def own_defaults(config: DataConfig, data: Any = None) -> DataConfig:
     """
     if isinstance(data, Dataset) or (data is None and not is_own(config)):
         return config
-    return replace(config, stratify=config.stratify is not False)
+    scaled = data is None if config.standardize is None else config.standardize
+    return replace(config, stratify=config.stratify is not False, standardize=scaled)

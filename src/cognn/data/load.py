@@ -47,13 +47,13 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
 }
 """Loaders by the first part of ``Entry.folder``."""
 
-_DRAWN = {"task", "metric", "random_splits", "data_seed", "stratify"}
+_ARRAYS = {"task", "metric", "random_splits", "data_seed", "stratify", "standardize"}
 _USED: dict[str, set[str]] = {
     "tables": {f.name for f in fields(DataConfig)} - {"encoding", "noise_edges"},
     "a store": set(),
     "a generated dataset": {"data_seed", "encoding", "noise_edges"},
     "a known dataset": {"encoding", "noise_edges"},
-    "PyG data": _DRAWN,
+    "PyG data": _ARRAYS,
     "a Dataset": set(),
 }
 """The options that each kind of source uses, besides ``dataset`` and ``splits``."""
@@ -107,7 +107,7 @@ def check_options(config: DataConfig) -> None:
     if found is None:
         _refuse_unused(config, "a store" if is_store(config.dataset) else "tables")
     else:
-        used = _DRAWN | {"directed"} if found.arrays else _USED["tables"] - {"edges", "graphs"}
+        used = _ARRAYS | {"directed"} if found.arrays else _USED["tables"] - {"edges", "graphs"}
         refuse_unused(config, {"dataset", "splits", *used}, found.name)
 
 
@@ -117,8 +117,15 @@ def from_memory(data: Any, config: DataConfig) -> Dataset:
         _refuse_unused(config, "a Dataset")
         return data
     _refuse_unused(config, "PyG data")
-    count, seed, stratify = config.random_splits, config.data_seed, bool(config.stratify)
-    return from_pyg(data, config.task, config.metric, random_splits=count, seed=seed, stratify=stratify)
+    return from_pyg(
+        data,
+        config.task,
+        config.metric,
+        random_splits=config.random_splits,
+        seed=config.data_seed,
+        stratify=bool(config.stratify),
+        standardize=bool(config.standardize),
+    )
 
 
 def _refuse_unused(config: DataConfig, source: str) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.data.dataset import Split, known_items
@@ -82,6 +83,14 @@ def mask_splits(source: str, masks: dict[str, Tensor], num_items: int, items: Te
                 )
         splits.append(split)
     return splits
+
+
+def training_items(splits: list[Split], num_items: int) -> NDArray[np.bool_]:
+    """Which items any split trains on ``(items,)``."""
+    out = np.zeros(num_items, dtype=bool)
+    for split in splits:
+        out[split.train.numpy()] = True
+    return out
 
 
 def overlaps(split: Split) -> dict[str, Tensor]:

@@ -95,7 +95,8 @@ def _task(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
     width = store.arrays["x"].shape[1]
     if width != schema.num_features:
         raise DataError(f"{store.path}: has {width} features, the run learned from {schema.num_features}")
-    if (found is None and schema.source == "tables") or (found and not found.same_columns(schema)):
+    unread = schema.source == "tables" or schema.node_scale is not None or schema.edge_scale is not None
+    if (found is None and unread) or (found and not found.same_columns(schema)):
         raise DataError(
             f"{store.path}: its columns were read in another way than those of the run; build it again with --like"
             f" {fitted.folder}"

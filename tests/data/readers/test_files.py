@@ -226,7 +226,7 @@ def test_words_that_are_no_categories(tmp_path: Path) -> None:
 def test_columns_that_cannot_be_features(tmp_path: Path) -> None:
     many = "id,name,y\n" + "".join(f"{i},n{i},{i % 2}\n" for i in range(1200))
     refused(tables(tmp_path, many, "source,target\n"), "'name'", "1,200 different words", "--ignore name")
-    frame = pl.DataFrame({"id": [1, 2], "when": pl.Series(["2020-01-01"] * 2).str.to_date(), "y": [0, 1]})
+    frame = pl.DataFrame({"id": [1, 2, 3], "when": pl.Series(["2020-01-01"] * 3).str.to_date(), "y": [0, 1, 0]})
     frame.write_parquet(tmp_path / "n.parquet")
     (tmp_path / "e.csv").write_text("source,target\n")
     config = DataConfig(dataset=str(tmp_path / "n.parquet"), edges=str(tmp_path / "e.csv"), directed=True)

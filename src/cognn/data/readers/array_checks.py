@@ -87,10 +87,15 @@ def _features(arrays: Arrays) -> Tensor:
         if not count:
             raise DataError(f"{arrays.name}: holds no 'x'; give the features (N, F) of the nodes")
         return torch.ones(count, 1)
-    x = x[:, None] if x.ndim == 1 else x
+    x = as_columns(x)
     if x.ndim != 2 or x.dtype.kind not in "biuf" or not x.shape[0]:
         raise DataError(f"{arrays.name}: 'x' holds {x.dtype} of shape {x.shape}; expected numbers (N, F)")
     return finite(arrays.name, "x", x) if x.shape[1] else torch.ones(len(x), 1)
+
+
+def as_columns(values: NDArray[Any]) -> NDArray[Any]:
+    """A vector as a matrix of one column."""
+    return values[:, None] if values.ndim == 1 else values
 
 
 def finite(name: str, key: str, values: NDArray[Any]) -> Tensor:
@@ -131,7 +136,7 @@ def _edge_features(
 ) -> tuple[Tensor | None, tuple[int, ...] | None]:
     if values is None:
         return None, None
-    values = values[:, None] if values.ndim == 1 else values
+    values = as_columns(values)
     if values.ndim != 2 or values.shape[0] != num_edges or not values.shape[1]:
         raise DataError(f"{name}: 'edge_attr' has shape {values.shape}, there are {num_edges} edges")
     if values.dtype.kind in "bf":

@@ -12,8 +12,9 @@ from torch import Tensor
 from cognn.config.options import DataConfig
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
-from cognn.data.readers.array_checks import PARTS, Arrays, Checked, check_arrays
-from cognn.data.splitting import drawn_splits, mask_splits
+from cognn.data.readers.array_checks import PARTS, Arrays, Checked, as_columns, check_arrays
+from cognn.data.splitting import drawn_splits, mask_splits, training_items
+from cognn.data.tables.scale import Scale, fit_scale
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, missing_targets, read_targets
@@ -49,6 +50,9 @@ def with_schema(schema: Schema, arrays: Arrays, targets: bool = False) -> Datase
     """Encode new graphs as the training data of a model, without splits; with ``targets``, known targets are read."""
     checked = check_arrays(arrays)
     _same_shape(arrays.name, checked, schema)
+    if schema.node_scale is not None and arrays.x is None:
+        raise DataError(f"{arrays.name}: holds no 'x', which the model was trained on; add it")
+    _scale(checked, arrays, schema)
     y = _known_targets(checked, schema) if targets else missing_targets(schema.task, checked.num_items)
     return _dataset(checked, schema, Targets(y, schema.task, schema.class_names or []), [])
 
@@ -91,7 +95,31 @@ def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
         schema.edge_categories, schema.edge_dim = counts, None if counts else checked.edge_attr.size(1)
     if checked.edge_type is not None:
         schema.relations = arrays.relation_names or [str(code) for code in range(checked.num_relations)]
+    if config.standardize:
+        schema.node_scale, schema.edge_scale = _fit_scales(checked, arrays, splits)
+    _scale(checked, arrays, schema)
     return _dataset(checked, schema, targets, splits)
+
+
+def _fit_scales(checked: Checked, arrays: Arrays, splits: list[Split]) -> tuple[Scale | None, Scale | None]:
+    """Fit the numbers of nodes and edges; of graphs, those that a split trains on."""
+    nodes = edges = node_scale = edge_scale = None
+    if checked.batch is not None:
+        nodes = training_items(splits, checked.num_items)[checked.batch.numpy()]
+        edges = nodes[checked.edge_index[0].numpy()]
+    if arrays.x is not None and arrays.x.size:
+        node_scale = fit_scale(arrays.name, "x", as_columns(arrays.x), nodes)
+    if arrays.edge_attr is not None and checked.edge_categories is None:
+        edge_scale = fit_scale(arrays.name, "edge_attr", as_columns(arrays.edge_attr), edges)
+    return node_scale, edge_scale
+
+
+def _scale(checked: Checked, arrays: Arrays, schema: Schema) -> None:
+    """Replace the features by standardised ones, computed from the numbers as given, not as float32."""
+    if schema.node_scale is not None and arrays.x is not None:
+        checked.x = schema.node_scale.apply(arrays.name, "x", as_columns(arrays.x))
+    if schema.edge_scale is not None and arrays.edge_attr is not None:
+        checked.edge_attr = schema.edge_scale.apply(arrays.name, "edge_attr", as_columns(arrays.edge_attr))
 
 
 def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets:
@@ -111,7 +139,7 @@ def read_npz_arrays(path: str) -> Arrays:
     ====================  ==============================================================================================
     key                   content
     ====================  ==============================================================================================
-    ``x``                 features ``(N, F)``, not scaled
+    ``x``                 features ``(N, F)``, which ``standardize`` scales
     ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
     ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
     ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories

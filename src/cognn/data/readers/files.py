@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.config.options import DataConfig
@@ -13,7 +15,7 @@ from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_arrays
 from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
-from cognn.data.splitting import column_splits, drawn_splits
+from cognn.data.splitting import column_splits, drawn_splits, training_items
 from cognn.data.tables.features import edge_categories, edge_features, fit_columns, node_features, require_columns
 from cognn.data.tables.relations import edge_types, fit_relations, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
@@ -74,8 +76,9 @@ def load_files(config: DataConfig) -> Dataset:
     """Load the dataset in a folder, an .npz, a .graphml, or a node table with its edge table.
 
     - **Tables** (CSV with a header, or Parquet): one row per node with an id and features, one row per edge with the
-      ids of its ends and optional features.  Words become one-hot categories, numbers are standardised, columns of 0
-      and 1 are unchanged; without feature columns every node gets a constant 1.  A node with an empty target is
+      ids of its ends and optional features.  Words become one-hot categories, numbers are standardised unless
+      ``standardize`` is False, columns of 0 and 1 are unchanged; without feature columns every node gets a constant 1.
+      A node with an empty target is
       unlabelled.  A folder holds ``nodes.csv``, ``edges.csv`` and optionally ``graphs.csv`` (or ``.parquet``).
     - **Graph tasks**: the node table names each node's graph.  The target is in the graph table, or in the node table,
       equal for all nodes of a graph.  If the edge table names the graph too, node ids need be unique only within it.
@@ -102,11 +105,11 @@ def _read(config: DataConfig) -> _Parts:
     resolved = resolve_ids(tables, roles)
     refuse_unknown(tables, roles, resolved)
     targets = targets_of(resolved, roles, config)
-    schema = fit_schema(tables, roles, config, directed, targets)
     if roles.splits:
         splits = column_splits(resolved.items, roles.splits, known_items(targets.y))
     else:
         splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
+    schema = fit_schema(tables, roles, config, directed, targets, training_nodes(resolved, config, splits))
     return _parts(tables, schema, resolved, targets, splits)
 
 
@@ -199,10 +202,28 @@ def targets_of(resolved: ResolvedIds, roles: Roles, config: DataConfig) -> Targe
     return read_targets(resolved.items, roles.targets, level, config.task, config.metric)
 
 
-def fit_schema(tables: Tables, roles: Roles, config: DataConfig, directed: bool, targets: Targets) -> Schema:
-    """Fit the schema of these files."""
-    nodes = fit_columns(tables.nodes, roles.node_features(tables.nodes), config)
-    edges = fit_columns(tables.edges, roles.edge_features(tables.edges), config)
+class Rows(NamedTuple):
+    """Rows of the tables with which numbers are scaled; None is all."""
+
+    nodes: NDArray[np.bool_] | None = None
+    edges: NDArray[np.bool_] | None = None
+
+
+def training_nodes(resolved: ResolvedIds, config: DataConfig, splits: list[Split]) -> Rows:
+    """The nodes and edges of the graphs that a split trains on; in one graph all nodes are seen in training."""
+    if resolved.node_graph is None or not config.standardize:  # without the option as in version 0.1: all
+        return Rows()
+    nodes = training_items(splits, resolved.num_graphs)[resolved.node_graph.numpy()]
+    return Rows(nodes, nodes[resolved.edge_index[0].numpy()])
+
+
+def fit_schema(
+    tables: Tables, roles: Roles, config: DataConfig, directed: bool, targets: Targets, rows: Rows | None = None
+) -> Schema:
+    """Fit the schema of these files, the scale of numbers with ``rows`` if given."""
+    rows = rows or Rows()
+    nodes = fit_columns(tables.nodes, roles.node_features(tables.nodes), config, rows.nodes)
+    edges = fit_columns(tables.edges, roles.edge_features(tables.edges), config, rows.edges)
     categories = edge_categories(edges)
     return Schema(
         "tables",

@@ -1,5 +1,6 @@
 """PyG's ``Data`` objects as a dataset."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,9 @@ from cognn.data.readers.hetero import hetero_arrays, node_types, refuse_codes
 from cognn.data.tables.schema import Schema
 from cognn.errors import DataError
 
+FAR = 10.0
+log = logging.getLogger(__name__)
+
 
 def from_pyg(
     data: Data | HeteroData | Sequence[Data],
@@ -28,6 +32,7 @@ def from_pyg(
     seed: int = 0,
     name: str = "data",
     stratify: bool = False,
+    standardize: bool = False,
 ) -> Dataset:
     """Make a dataset of a ``Data``, a ``HeteroData``, a ``Batch``, a list of ``Data``, or one of PyG's datasets.
 
@@ -50,6 +55,8 @@ def from_pyg(
         seed: Seed of the random splits.
         name: Name of the dataset.
         stratify: Whether random splits give every part its share of each class.
+        standardize: Whether ``x`` and numbers in ``edge_attr`` are scaled to mean 0 and deviation 1; otherwise they are
+            used as they are.
     """
     types = node_types(data, name, _array) if isinstance(data, HeteroData) else None
     if types is not None:
@@ -57,14 +64,30 @@ def from_pyg(
     else:
         graphs, names = _listed(data, name)
         arrays = _joined(graphs, names, name, per_node=names == [name] or all(map(_labels_nodes, graphs)))
-    config = DataConfig(task=task, metric=metric, random_splits=random_splits, data_seed=seed, stratify=stratify)
+    config = DataConfig(task=task, metric=metric, random_splits=random_splits, data_seed=seed)
+    config.stratify, config.standardize = stratify, standardize
+    if types is not None and standardize:
+        raise DataError(f"{name}: standardize is for one type of nodes; scale x of every node type yourself")
     dataset = from_arrays(arrays, True, config)
+    if not standardize and (worst := far_from_standard(dataset.x)) is not None:
+        log.warning(
+            "%s: features are used as they are, and column %d is far from mean 0 and deviation 1; standardize=True"
+            " scales them",
+            name,
+            worst,
+        )
     if types is not None:
         dataset.schema.node_types, dataset.schema.target_type = types.widths, types.target
         dataset.target_nodes = types.targets
     if splits is not None:
         dataset.splits = list(splits)
     return dataset
+
+
+def far_from_standard(x: Tensor) -> int | None:
+    """The column whose numbers are the largest, if over ten times those of a standardised column; else None."""
+    size = x.square().mean(0).sqrt()
+    return int(size.argmax()) if bool((size > FAR).any()) else None
 
 
 def pyg_with_schema(schema: Schema, data: Any, name: str = "data") -> Dataset:

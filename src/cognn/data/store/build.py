@@ -26,6 +26,7 @@ from cognn.data.tables.features import edge_features, node_features, require_col
 from cognn.data.tables.ids import Ids
 from cognn.data.tables.relations import edge_types, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
+from cognn.data.tables.scale import Scale
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, PARQUET, Table, open_streamed
 from cognn.data.tables.targets import Targets, read_targets
@@ -191,7 +192,8 @@ def _arrays(
         raise DataError(
             f"{config.dataset}: the run was trained on {like.num_features} features of {like.source}, not on this"
         )
-    _features(folder, partial(_finite, config.dataset, x), x.shape[0], x.shape[1], memory, progress)
+    scale = None if like is None else like.node_scale
+    _features(folder, partial(_finite, config.dataset, x, scale), x.shape[0], x.shape[1], memory, progress)
     directed = like.directed if like is not None else bool(config.directed)
     if Path(config.edges).suffix.lower() == ".npy":
         sorter = DiskSort(folder, x.shape[0], memory // 2)
@@ -229,14 +231,14 @@ def _encoded(table: Table, schema: Schema, rows: int) -> Iterator[NDArray[np.flo
         yield node_features(chunk, schema.nodes).numpy()
 
 
-def _finite(name: str, x: NDArray[Any], rows: int) -> Iterator[NDArray[np.float32]]:
+def _finite(name: str, x: NDArray[Any], scale: Scale | None, rows: int) -> Iterator[NDArray[np.float32]]:
     for first in range(0, len(x), rows):
         part = np.asarray(x[first : first + rows], dtype=np.float32)
         wrong = ~np.isfinite(part)
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise DataError(f"{name}: row {first + row}, column {column} is not a finite number")
-        yield part
+        yield part if scale is None else scale.apply(name, "x", x[first : first + rows]).numpy()
 
 
 def _edges(

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cognn.data.tables.scale import moments
 from cognn.data.tables.table import Table
 from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
 from cognn.errors import DataError
@@ -81,8 +82,24 @@ class Column:
             )
 
 
-def fit_column(table: Table, name: str, category: bool, fill: Fill) -> Column:
-    """Fit a column; with ``category`` its numbers are category names."""
+def fit_column(
+    table: Table,
+    name: str,
+    category: bool,
+    fill: Fill,
+    scaled: bool = True,
+    rows: NDArray[np.bool_] | None = None,
+) -> Column:
+    """Fit a column.
+
+    Args:
+        table: The table.
+        name: Name of the column.
+        category: Whether its numbers are the names of categories.
+        fill: What replaces missing values.
+        scaled: Whether numbers are standardised.
+        rows: Rows with which means and standard deviations are computed; by default all.
+    """
     cells = parse(table, name)
     if cells.null_count() == len(cells) and len(cells):
         raise DataError(f"{table.name}: column {name!r} has no values at all; leave it out with --ignore {name}")
@@ -96,14 +113,14 @@ def fit_column(table: Table, name: str, category: bool, fill: Fill) -> Column:
         if not category:
             _refuse_lookalikes(table, name, values, len(cells) - cells.null_count())
         return Column(name, "category", values=values, fill=None if fill == "refuse" else 0.0)
-    cells = numbers(table, name, cells).drop_nulls()
-    mean, std = _moments(cells.to_numpy())
-    replacement = {"refuse": None, "mean": mean, "zero": 0.0}[fill]
+    cells = numbers(table, name, cells)
+    amounts = (cells if rows is None else cells.filter(pl.Series(rows))).drop_nulls().to_numpy()
+    mean, std = moments(amounts)
     if not (np.isfinite(mean) and np.isfinite(std)):
         raise DataError(f"{table.name}: column {name!r} holds numbers too large to learn from; rescale it")
-    if np.isin(cells.to_numpy(), (0.0, 1.0)).all():
-        return Column(name, "numeric", fill=replacement)
-    return Column(name, "numeric", mean, std, fill=replacement)
+    average = float(amounts.mean()) if amounts.size else 0.0
+    replacement = {"refuse": None, "mean": average, "zero": 0.0}[fill]
+    return Column(name, "numeric", mean, std, fill=replacement) if scaled else Column(name, "numeric", fill=replacement)
 
 
 def _refuse_lookalikes(table: Table, name: str, values: list[str], count: int) -> None:
@@ -124,12 +141,3 @@ def _odd_ones(values: list[str]) -> list[str]:
     size = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
     few, many = size.null_count(), len(size) - size.null_count()
     return [word for word, number in zip(values, size, strict=True) if number is None] if many >= 9 * few else []
-
-
-def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and standard deviation; the latter is 1 for a constant column."""
-    if not values.size:
-        return 0.0, 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, std = float(values.mean()), float(values.std())
-    return mean, std if not std <= 1e-9 * abs(mean) else 1.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.config.options import DataConfig
@@ -11,10 +12,12 @@ from cognn.data.tables.table import Table
 from cognn.errors import DataError
 
 
-def fit_columns(table: Table, names: list[str], config: DataConfig) -> list[Column]:
-    """Fit these columns."""
-    named = set(split_names(config.categorical))
-    return [fit_column(table, name, name in named, config.fill) for name in names]
+def fit_columns(
+    table: Table, names: list[str], config: DataConfig, rows: NDArray[np.bool_] | None = None
+) -> list[Column]:
+    """Fit these columns, means and deviations with ``rows`` if given."""
+    named, scaled = set(split_names(config.categorical)), config.standardize is not False
+    return [fit_column(table, name, name in named, config.fill, scaled, rows) for name in names]
 
 
 def node_features(table: Table, columns: list[Column]) -> Tensor:

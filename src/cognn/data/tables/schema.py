@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from cognn.config.metrics import METRICS
 from cognn.data.dataset import KINDS, LEVELS, Task
 from cognn.data.tables.columns import Column
+from cognn.data.tables.scale import Scale
 from cognn.errors import DataError
 
 Source = Literal["tables", "arrays"]
@@ -35,6 +36,10 @@ class Schema:
     """Feature columns of the node table, in the order of the features."""
     edges: list[Column] = field(default_factory=list)
     """Feature columns of the edge table."""
+    node_scale: Scale | None = None
+    """Scale of the node features of arrays; columns of tables have their own."""
+    edge_scale: Scale | None = None
+    """Scale of the edge features of arrays."""
     num_features: int = 0
     """Width of the node features."""
     edge_dim: int | None = None
@@ -52,7 +57,8 @@ class Schema:
 
     def same_columns(self, other: "Schema") -> bool:
         """Whether both encode the same columns with the same categories, means and scales, up to rounding."""
-        names = ("source", "directed", "nodes", "edges", "edge_dim", "edge_categories", "relations", "node_types")
+        how = "source", "directed", "nodes", "edges", "node_scale", "edge_scale"
+        names = (*how, "edge_dim", "edge_categories", "relations", "node_types")
         one, two = asdict(self), asdict(other)
         return all(_same(one[name], two[name]) for name in names)
 
@@ -79,6 +85,8 @@ def _checked(name: str, value: Any) -> Any:
         return task
     if name in ("nodes", "edges"):
         return [_column(entry) for entry in value]
+    if name in ("node_scale", "edge_scale"):
+        return None if value is None else _scale(name, value)
     kind = {f.name: f.type for f in fields(Schema)}[name]
     if kind == Source:
         if value not in get_args(Source):
@@ -109,6 +117,16 @@ def _column(entry: dict[str, Any]) -> Column:
     if not isinstance(column.values, list) or not all(isinstance(word, str) for word in column.values):
         raise ValueError(f"column {column.name}: expected words")
     return column
+
+
+def _scale(name: str, value: dict[str, Any]) -> Scale:
+    scale = Scale(**value)
+    numbers = [*scale.mean, *scale.std]
+    if not all(type(n) in (int, float) and abs(n) < float("inf") for n in numbers) or not all(n > 0 for n in scale.std):
+        raise ValueError(f"{name}: expected finite numbers")
+    if len(scale.mean) != len(scale.std):
+        raise ValueError(f"{name}: expected as many deviations as means")
+    return scale
 
 
 def _same(one: Any, other: Any) -> bool:

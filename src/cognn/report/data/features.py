@@ -30,6 +30,9 @@ def feature_table(dataset: Dataset, board: MinesweeperBoard | None) -> FeatureTa
     x = dataset.x.float().numpy()
     if board is not None:
         return FeatureTable(["shows"], [SHOWN], board.shows[:, None].astype(np.float32), None)
+    scale = getattr(dataset.schema, "node_scale", None)
+    if scale is not None:
+        x = x * np.array(scale.std, np.float32) + np.array(scale.mean, np.float32)
     names: list[str] = []
     words: list[list[str] | None] = []
     columns: list[NDArray[np.float32]] = []
