@@ -297,7 +297,7 @@ def test_a_run_on_tables_predicts_tables(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="data: the model was trained on tables"):
         fitted.predict(ring(5))
     with pytest.raises(DataError, match="no item has a target"):
-        fitted.score(fitted._read(tmp_path / "nodes.csv", **files))
+        fitted.score(fitted.read(tmp_path / "nodes.csv", **files))
 
 
 def test_scores_of_new_data() -> None:

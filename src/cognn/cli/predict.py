@@ -30,6 +30,10 @@ class Predict:
     """Draws of the actions for the spread, 2 or more; 0 omits it. The prediction itself is that of `cognn evaluate`."""
     actions: bool = False
     """Add a column with the action of every layer (node tasks)."""
+    calibrate: bool = False
+    """Scale the probabilities by a temperature that is fitted to the validation items."""
+    coverage: float | None = None
+    """Add a set of classes, or an interval, that contains the truth with this probability, such as 0.9."""
     memory: float | None = None
     """Memory limit in gigabytes if the graph is a store; by default 4."""
 
@@ -43,8 +47,9 @@ def predict(arguments: list[str]) -> int:
 
     try:
         with counting() as report:
+            graph = (o.graph, o.edges, o.graphs, o.split)
             count = write_predictions(
-                o.run, o.out, o.graph, o.edges, o.graphs, o.split, o.samples, o.actions, o.memory, report
+                o.run, o.out, *graph, o.samples, o.actions, o.memory, report, o.calibrate, o.coverage
             )
     except KeyboardInterrupt:
         if o.out.with_name(f"{o.out.name}.work").exists():

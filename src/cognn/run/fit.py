@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,21 @@ from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.data.defaults import own_defaults
 from cognn.data.load import MEMORY, from_memory, load_data
-from cognn.data.tables.targets import metric_of
+from cognn.data.tables.targets import with_metric
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.files.json import read_json
-from cognn.files.tensors import load_tensors
+from cognn.files.tensors import load_tensors, save_tensors
 from cognn.nn.actions import ActionSpace
 from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.options.resolve import is_remembered
+from cognn.run.calibrate import Calibration, both_classes, check_calibration, fit_calibration
 from cognn.run.log_tail import RunCallback
 from cognn.run.new_data import as_new
 from cognn.run.python_options import make_config, python_words
 from cognn.run.train import create_run, run_config, run_schema, train_run
 from cognn.train import metrics
 from cognn.train.batcher import Batcher, forward_all
-from cognn.train.build import build_model, cooperative, predictions
+from cognn.train.build import build_model, cooperative
 from cognn.train.checkpoint import fingerprint, load_weights
 
 __all__ = ["Fitted", "Prediction", "fit", "open_run", "precision", "predict"]
@@ -52,6 +53,8 @@ class Prediction:
     """Action codes ``(num_layers, N)`` of one pass, or ``(num_layers, N, heads)``, if asked for."""
     space: ActionSpace | None = None
     """What the codes mean; None for the four actions of nodes."""
+    region: Tensor | None = None
+    """With a coverage, sets of classes as booleans ``(items, classes)``, or intervals ``(items, targets, 2)``."""
 
 
 @dataclass
@@ -105,6 +108,8 @@ class Fitted:
         *,
         edges: str | Path | Mapping[str, str | Path] = "",
         graphs: str | Path = "",
+        calibrate: bool = False,
+        coverage: float | None = None,
     ) -> Prediction:
         """Predict every item of the training data or of new data; the same call gives the same result.
 
@@ -117,46 +122,97 @@ class Fitted:
             actions: Whether to return the actions of the nodes.
             edges: The edge table that goes with a node table, or a dictionary of a table for every relation.
             graphs: The table of graphs that goes with a node table.
+            calibrate: Whether to scale the probabilities by a temperature that was fitted to the validation items.
+            coverage: A probability with which the ``region`` of a prediction contains the truth, by split conformal
+                prediction on the validation items; None for no regions.
         """
         with python_words():
-            dataset = self._read(data, edges, graphs)
+            dataset = self.read(data, edges, graphs)
+            held_out = self.calibration(dataset.task.kind, split, calibrate, coverage)
             with seeded(self.seed(split), torch.device("cpu")):
-                found = predict(self.model(split, dataset), dataset, self.config.train, samples, actions)
+                model = self.model(split, dataset)
+                found = predict(model, dataset, self.config.train, samples, actions, held_out)
         if dataset.target_nodes is not None:
             some = slice(*dataset.target_nodes)
             found.value, found.spread = found.value[some], None if found.spread is None else found.spread[some]
+        found.region = held_out.region(found.value)
         if dataset.task.kind == "binary":  # the model has one output for two classes
-            found.value = torch.cat([1 - found.value, found.value], dim=1)
+            found.value = both_classes("binary", found.value)
             found.spread = None if found.spread is None else found.spread.expand(-1, 2)
         return found
 
-    def score(self, data: Any = None, split: int | None = None, metric: str = "") -> float:
+    def calibration(self, kind: str, split: int | None, calibrate: bool, coverage: float | None) -> Calibration:
+        """How outputs become predictions; see :meth:`predict`."""
+        check_calibration(kind, calibrate, coverage)
+        if not calibrate and coverage is None:
+            return Calibration(kind)
+        return fit_calibration(kind, *self.held_out(split), calibrate, coverage)
+
+    def held_out(self, split: int | None = None) -> tuple[Tensor, Tensor]:
+        """The outputs of a split's model for its validation items, and their targets.
+
+        They are saved in the run folder, so that only the first call needs the training data.
+        """
+        index = self._index(split)
+        path = self.folder / f"split-{index}" / "held-out.safetensors"
+        if not path.exists():
+            some = self.dataset.labelled(self.dataset.splits[index].val)
+            found = {"out": self.outputs(self.dataset, split)[some].float(), "y": self.dataset.y[some]}
+            with suppress(RunError):  # a run folder may be read-only
+                save_tensors(path, found, {})
+        else:
+            found = load_tensors(path)[0]
+        return found["out"], found["y"]
+
+    def score(
+        self,
+        data: Any = None,
+        split: int | None = None,
+        metric: str = "",
+        *,
+        edges: str | Path | Mapping[str, str | Path] = "",
+        graphs: str | Path = "",
+    ) -> float:
         """The metric on all items of new data that have a target, or on the test items of the split.
 
         Args:
-            data: A PyG ``Data`` with ``y``, a list of them, or a ``Dataset``; by default the training data, of which
-                the test items of the split count.
+            data: What :func:`fit` takes, with targets; by default the training data, of which the test items of the
+                split count.
             split: The split whose model is used; by default the one with the best validation score.
             metric: Another score than that of the run.
+            edges: The edge table that goes with a node table, or a dictionary of a table for every relation.
+            graphs: The table of graphs that goes with a node table.
         """
         with python_words():
-            dataset, config = self._read(data), self.config.train
-            task = dataset.task
-            task = replace(task, metric=metric_of(task.kind, metric)) if metric else task
-            items = Batcher(dataset, config.batch_size, torch.device("cpu"))
-            with seeded(self.seed(split), torch.device("cpu")), precision(config):
-                out = forward_all(self.model(split, dataset), items, config)[0]
+            dataset = self.read(data, edges, graphs, targets=True)
+            task = with_metric(dataset.task, metric)
+            out = self.outputs(dataset, split)
         some = torch.arange(dataset.num_items) if data is not None else dataset.splits[self._index(split)].test
         some = dataset.labelled(some)
         if not len(some):
             raise DataError("data: no item has a target, so there is no score; give targets, or use predict")
-        return metrics.score(task, out[some], items.y[some])
+        return metrics.score(task, out[some], dataset.y[some])
 
-    def _read(self, data: Any, edges: str | Path | Mapping[str, str | Path] = "", graphs: str | Path = "") -> Dataset:
+    def outputs(self, dataset: Dataset, split: int | None = None, samples: int = 0) -> Tensor:
+        """The outputs of a split's model for all items, as training scores them, or the mean of that many draws."""
+        config = replace(self.config.train, samples=samples or self.config.train.samples)
+        items = Batcher(dataset, config.batch_size, torch.device("cpu"))
+        with seeded(self.seed(split), torch.device("cpu")), precision(config):
+            return forward_all(self.model(split, dataset), items, config)[0]
+
+    def read(
+        self,
+        data: Any,
+        edges: str | Path | Mapping[str, str | Path] = "",
+        graphs: str | Path = "",
+        targets: bool = False,
+    ) -> Dataset:
+        """New data as the run read its own, and None as its own; with ``targets``, those of files are read too."""
         if data is None:
             return self.dataset
         needed = run_schema(self.folder) is None and not isinstance(data, str | Path | Dataset)
-        return as_new(self.folder, data, self.dataset if needed else None, edges_text(edges), str(graphs))
+        known = self.dataset if needed else None
+        return as_new(self.folder, data, known, edges_text(edges), str(graphs), targets)
 
     def seed(self, split: int | None = None) -> int:
         """The seed of a split (by default the best), with which it was trained and is predicted."""
@@ -190,18 +246,26 @@ def check_draws(samples: int) -> None:
 
 
 @torch.no_grad()
-def predict(model: nn.Module, dataset: Dataset, config: TrainConfig, samples: int, actions: bool) -> Prediction:
+def predict(
+    model: nn.Module,
+    dataset: Dataset,
+    config: TrainConfig,
+    samples: int,
+    actions: bool,
+    calibration: Calibration | None = None,
+) -> Prediction:
     """Predict every item as training scores it, and the spread over ``samples`` draws of the actions."""
     check_draws(samples)
     items, kind = Batcher(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
+    values = (calibration or Calibration(kind)).values
     spreads, codes = [], []
     with precision(config):
-        value = predictions(kind, forward_all(model, items, config)[0].float())
+        value = values(forward_all(model, items, config)[0].float())
         for batch in items.all_batches() if cooperative(model) is not None else []:
             inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
                 draws = [model(*inputs, actions="sample").float() for _ in range(samples)]
-                spreads.append(torch.stack([predictions(kind, draw) for draw in draws]).std(0))
+                spreads.append(torch.stack([values(draw) for draw in draws]).std(0))
             if actions:
                 codes.append(model(*inputs, actions=eval_actions(config), return_trace=True)[1].actions)
     spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)

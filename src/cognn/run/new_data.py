@@ -15,17 +15,19 @@ from cognn.errors import ConfigError, DataError, RunError
 from cognn.run.train import run_schema
 
 
-def read_new(folder: Path, path: str, edges: str = "", graphs: str = "") -> Dataset:
-    """A new graph in files, for a run on files."""
+def read_new(folder: Path, path: str, edges: str = "", graphs: str = "", targets: bool = False) -> Dataset:
+    """A new graph in files, for a run on files; with ``targets``, to score it."""
     schema = run_schema(folder)
     if schema is None:
         raise RunError(f"{folder}: trained on a known dataset; a new graph needs a run on your own files")
     if graphs and schema.task.readout.one_graph:
         raise ConfigError("graphs: is for runs on whole graphs; this one predicts nodes, leave it out")
-    return load_with_schema(schema, path, edges, graphs)
+    return load_with_schema(schema, path, edges, graphs, targets)
 
 
-def as_new(folder: Path, data: Any, known: Dataset | None, edges: str = "", graphs: str = "") -> Dataset:
+def as_new(
+    folder: Path, data: Any, known: Dataset | None, edges: str = "", graphs: str = "", targets: bool = False
+) -> Dataset:
     """What ``cognn.fit`` takes as data, for the models of a run: a name, files, PyG objects or a ``Dataset``.
 
     Args:
@@ -34,6 +36,7 @@ def as_new(folder: Path, data: Any, known: Dataset | None, edges: str = "", grap
         known: What the run was trained on, if that is known; a run on a known dataset needs it.
         edges: The edge table that goes with a node table.
         graphs: The table of graphs that goes with a node table.
+        targets: Whether to read the targets of files too; those of PyG objects are always read.
     """
     if isinstance(data, Dataset):
         schema = run_schema(folder)
@@ -47,7 +50,7 @@ def as_new(folder: Path, data: Any, known: Dataset | None, edges: str = "", grap
         if is_store(str(data)):
             raise RunError(f"{data}: a store is predicted by cognn predict, in bounded memory")
         if edges or is_path(str(data)):
-            return read_new(folder, str(data), edges, graphs)
+            return read_new(folder, str(data), edges, graphs, targets)
         return load_data(DataConfig(dataset=str(data)))
     schema = run_schema(folder)
     if schema is not None:

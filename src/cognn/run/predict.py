@@ -27,6 +27,8 @@ def write_predictions(
     actions: bool = False,
     memory: float | None = None,
     report: Callable[[str, int, int], None] | None = None,
+    calibrate: bool = False,
+    coverage: float | None = None,
 ) -> int:
     """Predict every item and write a CSV or Parquet file; returns the number of rows.
 
@@ -41,6 +43,8 @@ def write_predictions(
         actions: Whether to add the action of every node in every layer.
         memory: Gigabytes to work in if the graph is a store.
         report: Called with the step, how much of it is done, and its total, if the graph is a store.
+        calibrate: Whether to scale the probabilities by a temperature fitted to the validation items.
+        coverage: A probability for prediction sets and intervals; None for none.
     """
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
@@ -56,13 +60,13 @@ def write_predictions(
         if edges or graphs:
             raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
         room = int((GIGABYTES if memory is None else memory) * 2**30)
-        return write_store_predictions(fitted, graph, out, split, samples, actions, room, report)
+        return write_store_predictions(fitted, graph, out, split, samples, actions, room, report, calibrate, coverage)
     if memory is not None:
         raise ConfigError("memory: is for a graph that is a store (cognn data build); leave it out")
-    dataset = _new_graph(fitted, graph, edges, graphs) if graph or edges or graphs else fitted.dataset
+    dataset = new_graph(fitted, graph, edges, graphs) if graph or edges or graphs else fitted.dataset
     if actions and not dataset.task.readout.per_node:
         raise RunError("actions: graph tasks have many nodes per prediction; --actions is for node tasks")
-    prediction = fitted.predict(dataset, split, samples, actions)
+    prediction = fitted.predict(dataset, split, samples, actions, calibrate=calibrate, coverage=coverage)
     table = prediction_table(dataset.task.kind, dataset.class_names, dataset.item_ids, prediction)
     content = io.BytesIO()
     (table.write_csv if out.suffix.lower() == ".csv" else table.write_parquet)(content)
@@ -70,9 +74,10 @@ def write_predictions(
     return table.height
 
 
-def _new_graph(fitted: Fitted, graph: str, edges: str, graphs: str) -> Dataset:
+def new_graph(fitted: Fitted, graph: str, edges: str, graphs: str, targets: bool = False) -> Dataset:
+    """The new graph in files for a run; with ``targets``, to score it."""
     if not graph:
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a new graph; give its node table too")
     if file_format(graph) is not None and (edges or graphs):
         raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
-    return read_new(fitted.folder, graph, edges, graphs)
+    return read_new(fitted.folder, graph, edges, graphs, targets)

@@ -18,7 +18,7 @@ from cognn.inference.layerwise import fingerprint
 from cognn.run.fit import Fitted, Prediction, precision
 from cognn.run.prediction_table import prediction_table
 from cognn.run.train import run_schema
-from cognn.train.build import cooperative, predictions
+from cognn.train.build import cooperative
 
 GIGABYTES = 4.0
 """Default memory to work in."""
@@ -35,6 +35,8 @@ def write_store_predictions(
     actions: bool = False,
     memory: int = int(GIGABYTES * 2**30),
     report: Callable[[str, int, int], None] | None = None,
+    calibrate: bool = False,
+    coverage: float | None = None,
 ) -> int:
     """Predict every node of a store as :func:`cognn.run.fit.predict` would, and write the same table.
 
@@ -43,12 +45,16 @@ def write_store_predictions(
     store = open_store(path)
     store.verify(None if report is None else partial(report, "check"))
     task, names = _task(fitted, store)
+    held_out = fitted.calibration(task.kind, split, calibrate, coverage)
     model = fitted.model(split, store.blank(task))
     seed, config = fitted.seed(split), fitted.config.train
     inner = cooperative(model)
     acts, mode = inner is not None, "argmax" if inner is None else inner.eval_actions
     draws = {"score": config.samples if acts else 0, "spread": samples if acts else 0}
-    options = {"actions": mode, "keep": actions, "seed": seed, "precision": config.precision, **draws}
+    options: dict[str, object] = {"actions": mode, "keep": actions, "seed": seed, **draws}
+    options["precision"] = config.precision
+    if calibrate:  # without it, the name of the scratch folder is that of version 0.1
+        options["temperature"] = held_out.temperature
     job = {"model": fingerprint(model), "store": store.identity, "options": options}
     scratch = Scratch(out.with_name(f"{out.name}.work"), job)
     keep_actions = actions and acts
@@ -58,7 +64,7 @@ def write_store_predictions(
         passes.append(Pass(mode, (seed, 0), partial(_write, scratch, "out", store.num_nodes), keep_actions))
     for stream, (name, count) in enumerate(draws.items(), 1):
         # The spread is that of predictions; scores are predictions of the mean output.
-        transform: Callable[[Tensor], Tensor] = partial(predictions, task.kind) if name == "spread" else lambda out: out
+        transform: Callable[[Tensor], Tensor] = held_out.values if name == "spread" else lambda out: out
         for draw in range(count):
             sink = partial(_add_draw, scratch, name, store.num_nodes, draw, transform)
             passes.append(Pass("sample", (seed, stream, draw), sink))
@@ -77,7 +83,8 @@ def write_store_predictions(
         codes, space = None, None if inner is None else inner.space
         if inner is not None and keep_actions:  # (layers, N), or (layers, N, heads)
             codes = rows("actions").long().view(last - first, inner.num_layers, *inner.space.shape).transpose(0, 1)
-        prediction = Prediction(predictions(task.kind, value), spread, codes, space)
+        value = held_out.values(value)
+        prediction = Prediction(value, spread, codes, space, held_out.region(value))
         return prediction_table(task.kind, names, store.ids(first, last), prediction)
 
     _write_table(out, scratch.folder, store.num_nodes, table)

@@ -1,5 +1,6 @@
 """Predictions as a table, the same for a graph in memory and for a store."""
 
+from itertools import compress
 from typing import Any
 
 import polars as pl
@@ -28,6 +29,8 @@ def prediction_table(
                   of every target if there are several
     ============  ============================================  =======================
 
+    With a coverage there is also ``set``, the classes joined by ``|``, or ``lower`` and ``upper``.
+
     The actions are ``action_LAYER``.  With several heads this is the most common one; ``listen_LAYER`` and
     ``broadcast_LAYER`` are the shares of the heads that do so, and ``action_LAYER_head_HEAD`` are up to 8 heads,
     or ``action_LAYER_relation_RELATION`` if nodes act per relation.
@@ -51,12 +54,24 @@ def prediction_table(
         columns |= _named("p" if kind == "multilabel" else "prediction", names, value)
     if spread is not None:
         columns |= {"spread": spread.squeeze(-1).numpy()} if spread.size(1) == 1 else _named("spread", names, spread)
+    if prediction.region is not None:
+        columns |= _region(names, prediction.region)
     if prediction.actions is not None:
         heads = 1 if prediction.actions.dim() == 2 else prediction.actions.size(2)
         space = prediction.space or action_space("joint", heads)
         for layer, codes in enumerate(prediction.actions):
             columns |= _action_columns(layer, codes, space)
     return pl.DataFrame(columns)
+
+
+def _region(names: list[str], region: Tensor) -> dict[str, Any]:
+    """The columns of sets ``(items, classes)``, or of intervals ``(items, targets, 2)``."""
+    if region.dim() == 2:
+        return {"set": ["|".join(compress(names, row)) for row in region.tolist()]}
+    ends = zip(("lower", "upper"), region.unbind(-1), strict=True)
+    if region.size(1) == 1:
+        return {name: end.squeeze(1).numpy() for name, end in ends}
+    return {key: column for name, end in ends for key, column in _named(name, names, end).items()}
 
 
 def _action_columns(layer: int, codes: Tensor, space: ActionSpace) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from cognn.config.metrics import RANKINGS, Metric
 from cognn.data.dataset import Task
+from cognn.train.confusion import confusion
 
 
 def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
@@ -97,8 +98,7 @@ def _hard(metric: Metric, predicted: Tensor, target: Tensor, classes: int) -> fl
     """
     if metric == "accuracy" or not len(target):
         return float((predicted == target).double().mean())
-    cells = torch.bincount(target.long() * classes + predicted.long(), minlength=classes**2)
-    counts = cells.view(classes, classes).double()
+    counts = confusion(predicted, target, classes).double()
     hits, actual, guessed, n = counts.diag(), counts.sum(1), counts.sum(0), counts.sum()
     if metric == "balanced_accuracy":
         return float((hits / actual)[actual > 0].mean())

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,8 +16,7 @@ from cognn.data.splitting import drawn_splits, mask_splits, training_items
 from cognn.data.tables.scale import Scale, fit_scale
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
-from cognn.data.tables.targets import Targets, missing_targets, read_targets
-from cognn.data.tables.values import codes, words
+from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
 from cognn.errors import DataError
 from cognn.files.npz_archive import members_of, read_npz
 
@@ -37,13 +35,13 @@ def load_arrays(arrays: Arrays, config: DataConfig) -> Dataset:
     return from_arrays(arrays, config.directed, config)
 
 
-def arrays_with_schema(schema: Schema, arrays: Arrays) -> Dataset:
-    """New graphs for a model that was trained on arrays, without targets."""
+def arrays_with_schema(schema: Schema, arrays: Arrays, targets: bool = False) -> Dataset:
+    """New graphs for a model that was trained on arrays; with ``targets``, known targets are read."""
     if (arrays.batch is None) != schema.task.readout.one_graph:
         raise DataError(
             f"{arrays.name}: the model predicts {schema.task.readout.items}; 'batch' is for graphs, and only for them"
         )
-    return with_schema(schema, arrays)
+    return with_schema(schema, arrays, targets)
 
 
 def with_schema(schema: Schema, arrays: Arrays, targets: bool = False) -> Dataset:
@@ -58,27 +56,18 @@ def with_schema(schema: Schema, arrays: Arrays, targets: bool = False) -> Datase
 
 
 def _known_targets(checked: Checked, schema: Schema) -> Tensor:
-    """The targets of new graphs, in the codes that the model learned."""
-    task, y = schema.task, checked.y
-    if y is None:
-        return missing_targets(task, checked.num_items)
-    if task.kind in ("regression", "multilabel"):
-        y = y.astype(np.float32).reshape(checked.num_items, -1)
-        if y.shape[1] != task.num_outputs:
-            raise DataError(f"{checked.name}: 'y' has {y.shape[1]} columns, the model predicts {task.num_outputs}")
-        return torch.from_numpy(y)
-    if y.ndim != 1:
+    """The targets of new graphs, in the codes that the model learned; without ``y`` they are missing."""
+    if checked.y is None:
+        return missing_targets(schema.task, checked.num_items)
+    task, width = schema.task, 1 if checked.y.ndim == 1 else checked.y.shape[1]
+    if task.kind in ("regression", "multilabel") and width != task.num_outputs:
+        raise DataError(f"{checked.name}: 'y' has {width} columns, the model predicts {task.num_outputs}")
+    if task.kind in ("binary", "multiclass") and checked.y.ndim != 1:
         raise DataError(
-            f"{checked.name}: 'y' has shape {y.shape}; expected a class for each of {checked.num_items} items"
+            f"{checked.name}: 'y' has shape {checked.y.shape}; expected a class for each of {checked.num_items} items"
         )
-    names = schema.class_names or [str(code) for code in range(max(2, task.num_outputs))]
-    cells = words(Table(checked.name, pl.DataFrame({"y": _cells(y, task.kind)})), "y")
-    code = codes(cells, names)
-    if (code == -2).any():
-        raise DataError(f"{checked.name}: 'y' holds class {cells[int((code == -2).argmax())]}, unknown to the model")
-    if task.kind == "multiclass":
-        return torch.from_numpy(code.copy())
-    return torch.from_numpy(np.where(code < 0, np.nan, code).astype(np.float32))
+    table = _target_table(checked, task.kind)
+    return known_targets(table, table.columns, task, schema.class_names)
 
 
 def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
@@ -127,10 +116,15 @@ def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets
     if checked.y is None:
         raise DataError(f"{checked.name}: holds no 'y'; training needs targets")
     level: Level = "node" if checked.batch is None else "graph"
+    table = _target_table(checked, task)
+    return read_targets(table, table.columns, level, task, metric, coded=checked.y.dtype.kind in "iu")
+
+
+def _target_table(checked: Checked, kind: str) -> Table:
     y = checked.y
+    assert y is not None
     columns = {"y": y} if y.ndim == 1 else {str(i): y[:, i] for i in range(y.shape[1])}
-    table = Table(checked.name, pl.DataFrame({name: _cells(column, task) for name, column in columns.items()}))
-    return read_targets(table, list(columns), level, task, metric, coded=y.dtype.kind in "iu")
+    return Table(checked.name, pl.DataFrame({name: _cells(column, kind) for name, column in columns.items()}))
 
 
 def read_npz_arrays(path: str) -> Arrays:

@@ -21,7 +21,7 @@ from cognn.data.tables.relations import edge_types, fit_relations, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, PARQUET, open_table
-from cognn.data.tables.targets import Targets, missing_targets, read_targets
+from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
 from cognn.errors import DataError
 from cognn.files.safe_read import quote_names
 
@@ -113,35 +113,40 @@ def _read(config: DataConfig) -> _Parts:
     return _parts(tables, schema, resolved, targets, splits)
 
 
-def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "") -> Dataset:
-    """Load a new graph for a trained model, without targets and splits.
+def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "", targets: bool = False) -> Dataset:
+    """Load a new graph for a trained model, without splits.
 
     Args:
         schema: ``dataset.schema`` of the training files.
         path: A folder, an .npz, a .graphml, or a node table.
         edges: The edge table of a node table, or several as ``NAME=FILE,NAME=FILE``.
         graphs: For graph tasks, a table that lists the graphs in the order wanted; by default that of the node table.
+        targets: Whether to read the targets too.
     """
     found = file_format(path)
     if (found is not None and found.arrays) or schema.source == "arrays":
         if found is None or not found.arrays or schema.source != "arrays":
             wanted = "an .npz or arrays" if schema.source == "arrays" else "tables or GraphML"
             raise DataError(f"{path}: the model was trained on {wanted}; give it the same kind of file")
-        return arrays_with_schema(schema, found.read(path))
-    return _dataset(path, _read_with_schema(schema, path, edges, graphs))
+        return arrays_with_schema(schema, found.read(path), targets)
+    return _dataset(path, _read_with_schema(schema, path, edges, graphs, targets))
 
 
-def _read_with_schema(schema: Schema, path: str, edges: str, graphs: str) -> _Parts:
+def _read_with_schema(schema: Schema, path: str, edges: str, graphs: str, targets: bool) -> _Parts:
     tables = open_tables(path, edges, graphs)
     if tables.directed not in (None, schema.directed):
         here, there = ("directed", "undirected")[:: 1 if tables.directed else -1]
         raise DataError(f"{path}: its edges are {here}, but the model was trained on {there} ones")
     roles = known_roles(tables, schema)
+    roles.targets = schema.targets if targets else []
     require_columns(tables.nodes, schema.nodes)
     require_columns(tables.edges, schema.edges)
     resolved = resolve_ids(tables, roles)
     refuse_unknown(tables, roles, resolved)
-    y = missing_targets(schema.task, resolved.items.num_rows)
+    if targets:
+        y = known_targets(resolved.items, schema.targets, schema.task, schema.class_names)
+    else:
+        y = missing_targets(schema.task, resolved.items.num_rows)
     return _parts(tables, schema, resolved, Targets(y, schema.task, schema.class_names or []), [])
 
 

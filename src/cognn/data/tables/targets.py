@@ -1,10 +1,12 @@
 """Target columns, and the task that their values imply."""
 
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.config.metrics import METRICS_OF, Metric
@@ -62,6 +64,29 @@ def read_targets(
     return Targets(y, Task(level, kind, outputs, metric_of(kind, metric)), class_names)
 
 
+def known_targets(table: Table, names: list[str], task: Task, class_names: list[str] | None) -> Tensor:
+    """Read the targets of new items, in the codes that a model has learned.
+
+    Args:
+        table: One row per item.
+        names: The target columns.
+        task: What the model predicts.
+        class_names: The classes that it knows; by default they are numbered from 0.
+    """
+    table.require(*names)
+    if task.kind in ("multilabel", "regression"):
+        return _several(table, names, task.kind)
+    cells, known = words(table, names[0]), class_names or [str(code) for code in range(max(2, task.num_outputs))]
+    code = codes(cells, known)
+    if (code == -2).any():
+        row = int((code == -2).argmax())
+        raise DataError(
+            f"{table.name}: row {table.first + row + 1}: {names[0]!r} holds class {cells[row]}, unknown to the model,"
+            f" which knows {quote_names(known)}"
+        )
+    return _as_targets(code, task.kind)
+
+
 def missing_targets(task: Task, num_items: int) -> Tensor:
     """Targets of items that are all unlabelled."""
     if task.kind == "multiclass":
@@ -76,6 +101,11 @@ def metric_of(kind: Kind, metric: str) -> Metric:
     if metric not in METRICS_OF[kind]:
         raise DataError(f"metric: expected {', '.join(METRICS_OF[kind])} for a {kind} task, got {metric!r}")
     return metric
+
+
+def with_metric(task: Task, metric: str) -> Task:
+    """The task scored by another metric; an empty one changes nothing."""
+    return replace(task, metric=metric_of(task.kind, metric)) if metric else task
 
 
 def _kind(table: Table, names: list[str], coded: bool) -> str:
@@ -149,10 +179,14 @@ def _classes(table: Table, name: str, kind: str) -> tuple[Tensor, list[str]]:
         )
     if len(known) == 1:
         raise DataError(f"{table.name}: column {name!r} has only the value {known[0]!r}; there is nothing to learn")
-    code = codes(cells, known)
+    return _as_targets(codes(cells, known), kind), known
+
+
+def _as_targets(code: NDArray[np.int64], kind: str) -> Tensor:
+    """Class codes as a :class:`~cognn.data.dataset.Dataset` holds them."""
     if kind == "multiclass":
-        return torch.from_numpy(code.copy()), known
-    return torch.from_numpy(np.where(code < 0, np.nan, code).astype(np.float32)), known
+        return torch.from_numpy(code.copy())
+    return torch.from_numpy(np.where(code < 0, np.nan, code).astype(np.float32))
 
 
 def _several(table: Table, names: list[str], kind: str) -> Tensor:
