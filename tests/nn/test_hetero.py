@@ -46,6 +46,21 @@ def test_it_equals_the_homogeneous_model(options: dict) -> None:
     assert {kind: tuple(out.shape) for kind, out in outs.items()} == {"user": (7, 2), "item": (5, 2), "tag": (4, 2)}
 
 
+def test_edge_weights_come_by_edge_type() -> None:
+    data = toy()
+    model = build(data)
+    for number, kind in enumerate(data.edge_types):
+        data[kind].edge_weight = torch.rand(data[kind].num_edges) + number
+    outs = model(data.x_dict, data.edge_index_dict, data.edge_weight_dict)
+    x, _ = model._features(data.x_dict)
+    plain = data.to_homogeneous(node_attrs=[])
+    expected = model.model(x, plain.edge_index, edge_type=plain.edge_type, edge_weight=plain.edge_weight)
+    torch.testing.assert_close(torch.cat(list(outs.values())), expected)
+    assert not torch.allclose(outs["item"], model(data.x_dict, data.edge_index_dict)["item"])
+    with pytest.raises(ValueError, match=r"edge_weight_dict\[.*\]: expected shape \(E=20,\), got none"):
+        model(data.x_dict, data.edge_index_dict, {})
+
+
 def test_changed_edges_are_noticed() -> None:
     data = toy()
     model = build(data, action=None)

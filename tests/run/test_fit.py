@@ -217,13 +217,6 @@ def test_validation_items_that_can_choose_no_epoch_are_refused(tmp_path: Path) -
     assert cognn.fit(graph, metric="accuracy", **SMALL).result["val"]["mean"] >= 0
 
 
-def test_weights_of_edges_are_not_dropped_in_silence() -> None:
-    graph = ring(20)
-    graph.edge_weight = torch.ones(graph.edge_index.size(1))
-    with pytest.raises(DataError, match="data: edge_weight is not used; make it a feature"):
-        cognn.fit(graph, **SMALL)
-
-
 def test_whole_numbers_as_features_are_not_guessed() -> None:
     graph = ring(20)
     graph.x = torch.arange(20).view(-1, 1)

@@ -37,6 +37,8 @@ class DataConfig:
     """Column of the edge table with the target of an edge; by default target, dst, to, receiver or v."""
     edge_type: str = ""
     """Column of the edge table with the relation of each edge."""
+    edge_weight: str = ""
+    """Column of the edge table with the weight of each edge, which multiplies its messages."""
     graph_column: str = ""
     """Column of the node table with the graph of each node; selects a graph task."""
     split_column: str = ""

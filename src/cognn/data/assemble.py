@@ -1,5 +1,6 @@
 """From edge indices to prepared graphs: one graph, or thousands of small ones at once."""
 
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +32,18 @@ def assemble(
     num_graphs: int = 1,
     edge_type: Tensor | None = None,
     num_relations: int | None = None,
+    edge_weight: Tensor | None = None,
 ) -> Assembled:
     """Prepare one graph, or one for each value of ``node_graph`` ``(N,)``.
 
-    Undirected edges are added in the other direction with the same relation, except self-loops.  If every edge is
-    listed in both directions already, none is added.  ``edge_index`` and ``edge_type`` are taken over, not copied.
+    Undirected edges are added in the other direction with the same relation and weight, except self-loops.  If every
+    edge is listed in both directions already, none is added.  The tensors are taken over, not copied.
     """
     if not directed and not is_symmetric(edge_index, num_nodes, edge_type):
-        edge_index, edge_attr, edge_type = _both_ways(edge_index, edge_attr, edge_type)
+        edge_index, edge_attr, edge_type, edge_weight = _both_ways(edge_index, edge_attr, edge_type, edge_weight)
     if node_graph is None:
-        return Assembled([Graph.owning(edge_index, num_nodes, edge_type, num_relations)], edge_attr, None)
+        graph = Graph.owning(edge_index, num_nodes, edge_type, num_relations, edge_weight)
+        return Assembled([graph], edge_attr, None)
     order = None
     if bool((node_graph.diff() < 0).any()):
         order = torch.argsort(node_graph, stable=True)
@@ -51,13 +54,14 @@ def assemble(
     if bool((edge_graph.diff() < 0).any()):
         moved = torch.argsort(edge_graph, stable=True)
         edge_index = edge_index[:, moved]
-        edge_attr, edge_type = (None if part is None else part[moved] for part in (edge_attr, edge_type))
+        edge_attr, edge_type, edge_weight = (
+            None if part is None else part[moved] for part in (edge_attr, edge_type, edge_weight)
+        )
     nodes = torch.bincount(node_graph, minlength=num_graphs)
     edges = torch.bincount(edge_graph, minlength=num_graphs)
     local = edge_index - torch.repeat_interleave(_starts(nodes), edges)
-    return Assembled(
-        build_graphs(local, nodes, edges, edge_type=edge_type, num_relations=num_relations), edge_attr, order
-    )
+    carried: Any = {"edge_type": edge_type, "num_relations": num_relations, "edge_weight": edge_weight}
+    return Assembled(build_graphs(local, nodes, edges, **carried), edge_attr, order)
 
 
 def build_graphs(
@@ -67,6 +71,7 @@ def build_graphs(
     *,
     edge_type: Tensor | None = None,
     num_relations: int | None = None,
+    edge_weight: Tensor | None = None,
 ) -> list[Graph]:
     """Build many graphs from their concatenated edges.
 
@@ -79,6 +84,7 @@ def build_graphs(
         num_edges: Number of edges of every graph ``(G,)``.
         edge_type: Relation of every edge ``(E,)``.
         num_relations: Number of relations; by default the largest type of all graphs plus one.
+        edge_weight: Weight of every edge ``(E,)``.
     """
     if int(num_edges.sum()) != edge_index.size(1):
         raise ValueError(f"num_edges: adds up to {int(num_edges.sum())}, but there are {edge_index.size(1)} edges")
@@ -89,17 +95,18 @@ def build_graphs(
         nodes = edge_index[:, first].tolist()
         raise ValueError(f"edge_index: column {first} is {nodes}, but its graph has {int(limit[first])} nodes")
     shift = torch.repeat_interleave(_starts(num_nodes), num_edges)
-    joined = Graph.owning(edge_index + shift, int(num_nodes.sum()), edge_type, num_relations)
+    joined = Graph.owning(edge_index + shift, int(num_nodes.sum()), edge_type, num_relations, edge_weight)
     given = edge_index.split(num_edges.tolist(), dim=1)
     graphs = _cut(joined, num_nodes, given, _starts(num_edges))
     if joined.loopless is not joined:
         for graph, bare in zip(graphs, _cut(joined.loopless, num_nodes, given, _starts(num_edges)), strict=True):
             if bare.in_edge.numel() < graph.num_edges:
                 graph._loopless = bare
-    types = [None] * len(graphs) if joined.edge_type is None else joined.edge_type.split(num_edges.tolist())
-    for graph, own in zip(graphs, types, strict=True):
+    ends = [0, *num_edges.cumsum(0).tolist()]
+    for graph, first, last in zip(graphs, ends[:-1], ends[1:], strict=True):
+        carried = joined.carried(itemgetter(slice(first, last)))
         for part in {graph, graph.loopless}:
-            part.edge_type, part.num_relations = own, joined.num_relations
+            part.__dict__.update(carried)
     return graphs
 
 
@@ -162,11 +169,10 @@ def direction_hash(
     return int(word[sender < receiver].sum(dtype=np.uint64)) - int(word[sender > receiver].sum(dtype=np.uint64))
 
 
-def _both_ways(edge_index: Tensor, *per_edge: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def _both_ways(edge_index: Tensor, *per_edge: Tensor | None) -> Any:
     reverse = edge_index[0] != edge_index[1]
     listed, edges = edge_index.size(1), edge_index.size(1) + int(reverse.sum())
     both = edge_index.new_empty(2, edges)
     both[:, :listed] = edge_index
     both[0, listed:], both[1, listed:] = edge_index[1, reverse], edge_index[0, reverse]
-    edge_attr, edge_type = (None if part is None else torch.cat([part, part[reverse]]) for part in per_edge)
-    return both, edge_attr, edge_type
+    return both, *(None if part is None else torch.cat([part, part[reverse]]) for part in per_edge)

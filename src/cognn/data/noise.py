@@ -29,8 +29,8 @@ def add_noise(dataset: Dataset, share: float, seed: int = 0) -> Dataset:
     if len(dataset.graphs) != 1:
         raise ConfigError(f"noise_edges: is for one graph; {dataset.name} has {len(dataset.graphs):,}; leave it out")
     graph = dataset.graphs[0]
-    if dataset.edge_attr is not None or graph.edge_type is not None:
-        what = "features" if dataset.edge_attr is not None else "types"
+    parts = {"features": dataset.edge_attr, "types": graph.edge_type, "weights": graph.edge_weight}
+    if what := next((name for name, part in parts.items() if part is not None), ""):
         raise ConfigError(f"noise_edges: random edges have no {what}, and the edges of {dataset.name} do; leave it out")
     nodes, undirected = graph.num_nodes, is_symmetric(graph.edge_index, graph.num_nodes)
     listed = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]]

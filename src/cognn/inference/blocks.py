@@ -95,11 +95,12 @@ class BlockCutter:
         edge_index = torch.empty(2, len(sender), dtype=small)
         edge_index[0] = torch.from_numpy(self.local_index[sender])
         edge_index[1] = torch.repeat_interleave(in_ptr.diff())
-        attr = self.store.arrays.get("edge_attr")
+        attr, weight = (self.store.arrays.get(name) for name in ("edge_attr", "edge_weight"))
         adjacency = Adjacency.of_receivers(in_ptr, edge_index, len(nodes))
         for part in {adjacency, adjacency.loopless}:
             part.edge_type = self.store.edge_types(int(ptr[0]), int(ptr[-1]))
             part.num_relations = self.store.num_relations
+            part.edge_weight = None if weight is None else torch.from_numpy(np.array(weight[ptr[0] : ptr[-1]]))
         return NodeBlock(
             first,
             last,

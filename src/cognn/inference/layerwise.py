@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cognn.data.store.store import Store
+from cognn.data.store.store import CHUNK, Store
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.files.mapped_arrays import release
 from cognn.inference.blocks import BlockCutter
 from cognn.inference.scratch import Scratch
+from cognn.nn.checks import usable_weights
 from cognn.nn.encoders import Encoded
 from cognn.nn.layers import CooperativeLayer
 from cognn.nn.layerwise.stages import LayerwiseStages, NodeBlock, Pass, check_model
@@ -105,6 +106,12 @@ def checked_network(model: nn.Module, store: Store) -> CoGNN:
         raise DataError(f"{store.path}: has {width} features, the model takes {network.in_channels}")
     if store.num_relations != network.num_relations:
         raise DataError(f"{store.path}: has {store.num_relations} relations, the model takes {network.num_relations}")
+    weights = store.arrays.get("edge_weight", np.empty(0))
+    for first in range(0, len(weights), CHUNK):
+        try:
+            usable_weights(torch.from_numpy(np.array(weights[first : first + CHUNK])), network)
+        except ValueError as error:
+            raise DataError(f"{store.path}: {error}") from None
     columns, spec = 0 if attr is None else attr.shape[1], network.edge_spec
     if columns != spec.columns:
         raise DataError(f"{store.path}: has {columns or 'no'} edge features, the model takes {spec.columns or 'none'}")

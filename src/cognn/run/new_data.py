@@ -59,6 +59,7 @@ def as_new(
     counts = None if known.edge_categories is None else list(known.edge_categories)
     schema = Schema("arrays", True, known.task, known.class_names, num_features=known.x.size(1))
     schema.edge_dim, schema.edge_categories = known.edge_dim, counts
+    schema.edge_weight = "edge_weight" if known.graphs[0].edge_weight is not None else ""
     if known.num_relations > 1:
         schema.relations = known.relation_names or [str(code) for code in range(known.num_relations)]
     new = pyg_with_schema(schema, data)

@@ -102,6 +102,9 @@ def _task(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
     width = store.arrays["x"].shape[1]
     if width != schema.num_features:
         raise DataError(f"{store.path}: has {width} features, the run learned from {schema.num_features}")
+    if found is None and ("edge_weight" in store.arrays) != bool(schema.edge_weight):
+        has, learned = ("no", "with") if schema.edge_weight else ("has", "without")
+        raise DataError(f"{store.path}: {has} edge weights, but the run was trained {learned} them; build it again")
     unread = schema.source == "tables" or schema.node_scale is not None or schema.edge_scale is not None
     if (found is None and unread) or (found and not found.same_columns(schema)):
         raise DataError(

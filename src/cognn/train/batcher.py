@@ -165,8 +165,8 @@ def _components(full: Batch, items: Tensor) -> RankBatch:
         return RankBatch(full, items, 1.0)
     local, nodes, edge_index = keep.cumsum(0) - 1, keep.nonzero().flatten(), full.graph.edge_index
     edges = keep[edge_index[0]]
-    attr, types = (None if part is None else part[edges] for part in (full.edge_attr, full.graph.edge_type))
-    graph = Graph.owning(local[edge_index[:, edges]], len(nodes), types, full.graph.num_relations)
+    attr = None if full.edge_attr is None else full.edge_attr[edges]
+    graph = Graph.owning(local[edge_index[:, edges]], len(nodes), **full.graph.carried(lambda part: part[edges]))
     return RankBatch(Batch(full.x[nodes], graph, attr, nodes), local[items], 1.0)
 
 

@@ -62,6 +62,9 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
             sizes = {"in_channels": in_channels, "out_channels": task.num_outputs, "level": task.level}
             sizes |= {"edges": dataset.edge_spec, "num_relations": dataset.num_relations}
             model = make_baseline(config.model, config=config, **sizes)
+        weights = [graph.edge_weight for graph in dataset.graphs if graph.edge_weight is not None]
+        if weights:
+            checks.usable_weights(torch.cat(weights), model)
     except (ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
     if dataset.node_categories is None:

@@ -140,7 +140,7 @@ def fingerprint(dataset: Dataset) -> str:
     digest = hashlib.sha256(repr((dataset.name, dataset.task)).encode())
     parts = [dataset.x, dataset.y, dataset.edge_attr, *(graph.edge_index for graph in dataset.graphs)]
     parts += [part for split in dataset.splits for part in (split.train, split.val, split.test)]
-    parts += [graph.edge_type for graph in dataset.graphs]
+    parts += [part for graph in dataset.graphs for part in (graph.edge_type, graph.edge_weight)]
     for part in parts:
         if part is not None:
             digest.update(repr((part.dtype, tuple(part.shape))).encode())

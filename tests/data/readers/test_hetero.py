@@ -44,6 +44,10 @@ def test_it_is_the_homogeneous_graph_of_pyg() -> None:
     dataset, expected = from_pyg(data), data.to_homogeneous()
     graph = dataset.graphs[0]
     assert torch.equal(graph.edge_index, expected.edge_index)
+    assert graph.edge_weight is None
+    for number, kind in enumerate(data.edge_types):
+        data[kind].edge_weight = torch.rand(data[kind].num_edges) + number
+    assert torch.equal(from_pyg(data).graphs[0].edge_weight, data.to_homogeneous().edge_weight)
     assert torch.equal(graph.edge_type, expected.edge_type)
     assert dataset.relation_names == ["author__writes__paper", "paper__cites__paper", "paper__rev_writes__author"]
     assert dataset.relation_names == ["__".join(edge_type) for edge_type in expected._edge_type_names]
@@ -160,7 +164,10 @@ def change(what: str) -> HeteroData:
         ),
         ("range", "data['author', 'writes', 'paper']: an edge names node 8, the type has 8 nodes"),
         ("no edges", "data['author', 'writes', 'paper']: expected an edge_index of integers (2, E), got none"),
-        ("weights", "data['paper', 'cites', 'paper']: edge_weight is not used; make it a column of edge_attr"),
+        (
+            "weights",
+            "data['author', 'writes', 'paper']: has no edge_weight, unlike data['paper', 'cites', 'paper']; give all",
+        ),
         ("features of some edges", "data['author', 'writes', 'paper']: has no edge_attr, unlike data['paper', 'cites'"),
         ("short features", "data['paper', 'cites', 'paper']: edge_attr has shape (6, 1), there are 7 edges"),
         ("a number for features", "data['paper', 'cites', 'paper']: edge_attr has shape (), there are 7 edges"),

@@ -61,7 +61,12 @@ def test_sorting_on_disk_is_sorting_in_memory(tmp_path_factory, nodes, edges, di
     sorter = DiskSort(folder, nodes, memory=300)  # a few edges at a time
     for first in range(0, edges, chunk):
         part = slice(first, first + chunk)
-        sorter.add(ends[0, part].numpy(), ends[1, part].numpy(), attr[part].numpy(), types[part].int().numpy())
+        sorter.add(
+            ends[0, part].numpy(),
+            ends[1, part].numpy(),
+            edge_attr=attr[part].numpy(),
+            edge_type=types[part].int().numpy(),
+        )
     sorter.finish(directed)
 
     from cognn.data.assemble import assemble

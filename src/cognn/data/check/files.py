@@ -19,7 +19,7 @@ from cognn.data.readers.files import file_format, open_tables, targets_of
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids, unknown_ids
 from cognn.data.splitting import column_splits, drawn_splits, mask_splits
 from cognn.data.store.store import Store, is_store, open_store, split_of
-from cognn.data.tables.features import fit_columns, node_features
+from cognn.data.tables.features import edge_weights, fit_columns, node_features
 from cognn.data.tables.relations import edge_types, fit_relations, relation_counts
 from cognn.data.tables.roles import Roles, Tables, find_roles
 from cognn.data.tables.table import Table
@@ -97,6 +97,9 @@ def _check_tables(report: CheckReport, config: DataConfig) -> None:
     if resolved is not None:
         edges = _check_ids(report, tables, roles, resolved)
         types = _check_relations(report, tables, roles)
+        weights = _try(report, partial(edge_weights, tables.edges, roles.edge_weight))
+        if weights is not None and len(weights):
+            report.facts["edge weights"] = f"{float(weights.min()):.4g} to {float(weights.max()):.4g}"
         types = None if types is None else types[(resolved.edge_index >= 0).all(0)]
         edge_findings(report, edges, tables.nodes.num_rows, directed, types)
     if tables.graphs is not None:

@@ -30,6 +30,7 @@ class Arrays:
     num_nodes: int | None = None
     """Number of nodes of a graph without features."""
     edge_type: NDArray[Any] | None = None
+    edge_weight: NDArray[Any] | None = None
     relation_names: list[str] | None = None
     """Names of the relations, if they are not numbered."""
 
@@ -49,6 +50,7 @@ class Checked:
     masks: dict[str, Tensor]
     num_items: int
     num_relations: int = 1
+    edge_weight: Tensor | None = None
 
 
 def check_arrays(arrays: Arrays) -> Checked:
@@ -75,7 +77,8 @@ def check_arrays(arrays: Arrays) -> Checked:
             )
         if y.dtype.kind not in "biufU":
             raise DataError(f"{name}: 'y' holds {y.dtype}; expected numbers or text")
-    return Checked(name, x, edge_index, y, edge_attr, categories, edge_type, batch, masks, num_items, relations)
+    weight, items = _weights(name, arrays.edge_weight, edge_index.size(1)), (batch, masks, num_items)
+    return Checked(name, x, edge_index, y, edge_attr, categories, edge_type, *items, relations, weight)
 
 
 def _features(arrays: Arrays) -> Tensor:
@@ -154,6 +157,17 @@ def _relations(arrays: Arrays, num_edges: int) -> tuple[Tensor | None, int]:
         raise DataError(f"{arrays.name}: 'edge_type' has shape {values.shape}, there are {num_edges} edges")
     out = _integers(arrays.name, "edge_type", values, MAX_RELATIONS if names is None else len(names), "relations")
     return out, len(names) if names is not None else int(out.max()) + 1 if num_edges else 1
+
+
+def _weights(name: str, values: NDArray[Any] | None, num_edges: int) -> Tensor | None:
+    if values is None:
+        return None
+    if values.shape not in ((num_edges,), (num_edges, 1)) or values.dtype.kind not in "biuf":
+        raise DataError(
+            f"{name}: 'edge_weight' holds {values.dtype} of shape {values.shape}; expected a number for each of"
+            f" {num_edges} edges"
+        )
+    return finite(name, "edge_weight", values.reshape(-1, 1)).view(-1)
 
 
 def _masks(name: str, masks: dict[str, NDArray[Any]], num_items: int) -> dict[str, Tensor]:

@@ -21,7 +21,7 @@ from cognn.errors import DataError
 from cognn.files.npz_archive import members_of, read_npz
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
-KEYS |= {"edge_attr": "edge_attr", "edge_type": "edge_type", "batch": "batch", "graph_ids": "batch"}
+KEYS |= {name: name for name in ("edge_attr", "edge_type", "edge_weight", "batch")} | {"graph_ids": "batch"}
 KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_masks")}
 
 
@@ -84,6 +84,7 @@ def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
         schema.edge_categories, schema.edge_dim = counts, None if counts else checked.edge_attr.size(1)
     if checked.edge_type is not None:
         schema.relations = arrays.relation_names or [str(code) for code in range(checked.num_relations)]
+    schema.edge_weight = "" if checked.edge_weight is None else "edge_weight"
     if config.standardize:
         schema.node_scale, schema.edge_scale = _fit_scales(checked, arrays, splits)
     _scale(checked, arrays, schema)
@@ -138,6 +139,7 @@ def read_npz_arrays(path: str) -> Arrays:
     ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
     ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
     ``edge_type``         optional integers ``(E,)``, the relation of every edge, from 0
+    ``edge_weight``       optional ``(E,)``, the weight of every edge
     ``batch``             optional ``(N,)``, the graph of every node, for graph tasks
     ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
     ====================  ==============================================================================================
@@ -152,8 +154,9 @@ def read_npz_arrays(path: str) -> Arrays:
     masks = {part: found[f"{part}_mask"] for part in PARTS if f"{part}_mask" in found}
     masks |= {part: found[f"{part}_masks"].T for part in PARTS if f"{part}_masks" in found}
     ends = found["edge_index"] if edges is None else edges.T
-    y, attr, types, batch = (found.get(name) for name in ("y", "edge_attr", "edge_type", "batch"))
-    return Arrays(path, found.get("x"), ends, y, attr, batch, masks, edge_type=types)
+    y, attr, batch = (found.get(name) for name in ("y", "edge_attr", "batch"))
+    carried: Any = {name: found.get(name) for name in ("edge_type", "edge_weight")}
+    return Arrays(path, found.get("x"), ends, y, attr, batch, masks, **carried)
 
 
 def _cells(column: NDArray[Any], task: str) -> pl.Series:
@@ -185,6 +188,9 @@ def _same_shape(path: str, checked: Checked, schema: Schema) -> None:
             ("no", "with", "add it") if checked.edge_type is None else ("an", "without", "delete it")
         )
         raise DataError(f"{path}: has {here} 'edge_type', but the model was trained {trained} relations; {remedy}")
+    if (checked.edge_weight is None) != (not schema.edge_weight):
+        here, trained, remedy = ("no", "with", "add it") if schema.edge_weight else ("an", "without", "delete it")
+        raise DataError(f"{path}: has {here} 'edge_weight', but the model was trained {trained} weights; {remedy}")
     if checked.num_relations > len(schema.relations or [""]):
         last = len(schema.relations or [""]) - 1
         raise DataError(f"{path}: 'edge_type' holds relation {checked.num_relations - 1}, the model knows 0 to {last}")
@@ -203,6 +209,7 @@ def _dataset(checked: Checked, schema: Schema, targets: Targets, splits: list[Sp
         count,
         checked.edge_type,
         None if names is None else len(names),
+        checked.edge_weight,
     )
     return Dataset(
         name=Path(checked.name).stem,

@@ -16,7 +16,14 @@ from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_
 from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
 from cognn.data.splitting import column_splits, drawn_splits, training_items
-from cognn.data.tables.features import edge_categories, edge_features, fit_columns, node_features, require_columns
+from cognn.data.tables.features import (
+    edge_categories,
+    edge_features,
+    edge_weights,
+    fit_columns,
+    node_features,
+    require_columns,
+)
 from cognn.data.tables.relations import edge_types, fit_relations, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
@@ -51,6 +58,7 @@ class _Parts(NamedTuple):
     x: Tensor
     edge_attr: Tensor | None
     edge_type: Tensor | None
+    edge_weight: Tensor | None
     edge_index: Tensor
     node_graph: Tensor | None
     num_graphs: int
@@ -247,6 +255,7 @@ def fit_schema(
         edge_categories=categories,
         edge_type=roles.edge_type,
         relations=fit_relations(tables.edges, roles.edge_type) if roles.edge_type else None,
+        edge_weight=roles.edge_weight,
     )
 
 
@@ -254,8 +263,9 @@ def _parts(tables: Tables, schema: Schema, resolved: ResolvedIds, targets: Targe
     x = node_features(tables.nodes, schema.nodes)
     attr = edge_features(tables.edges, schema.edges)
     types = None if schema.relations is None else edge_types(tables.edges, schema.edge_type, schema.relations)
+    weight = edge_weights(tables.edges, schema.edge_weight)
     ends, node_graph, num_graphs = resolved.edge_index, resolved.node_graph, resolved.num_graphs
-    return _Parts(x, attr, types, ends, node_graph, num_graphs, resolved.item_ids, schema, targets, splits)
+    return _Parts(x, attr, types, weight, ends, node_graph, num_graphs, resolved.item_ids, schema, targets, splits)
 
 
 def _dataset(path: str, parts: _Parts) -> Dataset:
@@ -269,6 +279,7 @@ def _dataset(path: str, parts: _Parts) -> Dataset:
         parts.num_graphs,
         parts.edge_type,
         None if schema.relations is None else len(schema.relations),
+        parts.edge_weight,
     )
     return Dataset(
         name=Path(path).stem,

@@ -96,6 +96,7 @@ def hetero_arrays(
     ends: list[NDArray[Any]] = [np.empty((2, 0), np.int64)]
     codes: list[NDArray[Any]] = [np.empty(0, np.int64)]
     attr: dict[str, NDArray[Any] | None] = {}
+    weight: dict[str, NDArray[Any] | None] = {}
     for source, relation, target in data.edge_types:
         own, word = f"{name}[{source!r}, {relation!r}, {target!r}]", f"{source}__{relation}__{target}"
         if word not in relation_names:
@@ -103,9 +104,10 @@ def hetero_arrays(
         edges = _edges(data[source, relation, target], own, read, (types.sizes[source], types.sizes[target]))
         ends.append(edges + np.array([[types.start[source]], [types.start[target]]]))
         codes.append(np.full(edges.shape[1], relation_names.index(word)))
-        values = attr[own] = read(own, data[source, relation, target], "edge_attr")
-        if values is not None and values.shape[:1] != edges.shape[1:]:
-            raise DataError(f"{own}: edge_attr has shape {values.shape}, there are {edges.shape[1]} edges")
+        for key, found in (("edge_attr", attr), ("edge_weight", weight)):
+            values = found[own] = read(own, data[source, relation, target], key)
+            if values is not None and values.shape[:1] != edges.shape[1:]:
+                raise DataError(f"{own}: {key} has shape {values.shape}, there are {edges.shape[1]} edges")
     items, own = data[types.target], f"{name}[{types.target!r}]"
     y = read(own, items, "y")
     masks = {part: mask for part in PARTS if (mask := read(own, items, f"{part}_mask")) is not None}
@@ -114,7 +116,8 @@ def hetero_arrays(
         x=_features(data, name, read, types),
         edge_index=np.concatenate(ends, axis=1),
         y=None if y is None else _spread(y if not amounts else y.astype(np.float64), own, "y", types),
-        edge_attr=_joined_features(attr),
+        edge_attr=_joined(attr, "edge_attr"),
+        edge_weight=_joined(weight, "edge_weight"),
         masks={part: _spread(mask, own, f"{part}_mask", types) for part, mask in masks.items()},
         num_nodes=sum(types.sizes.values()),
         edge_type=np.concatenate(codes) if relation_names else None,
@@ -176,8 +179,6 @@ def _features(data: HeteroData, name: str, read: Read, types: NodeTypes) -> NDAr
 
 
 def _edges(store: EdgeStorage, own: str, read: Read, sizes: tuple[int, int]) -> NDArray[Any]:
-    if "edge_weight" in store:
-        raise DataError(f"{own}: edge_weight is not used; make it a column of edge_attr, and delete it")
     edges = read(own, store, "edge_index")
     if edges is None or edges.ndim != 2 or edges.shape[0] != 2 or (edges.size and edges.dtype.kind not in "iu"):
         got = "none" if edges is None else f"{edges.dtype} of shape {edges.shape}"
@@ -189,14 +190,14 @@ def _edges(store: EdgeStorage, own: str, read: Read, sizes: tuple[int, int]) -> 
     return edges.astype(np.int64)
 
 
-def _joined_features(attr: dict[str, NDArray[Any] | None]) -> NDArray[Any] | None:
+def _joined(attr: dict[str, NDArray[Any] | None], key: str) -> NDArray[Any] | None:
     present = {own: values for own, values in attr.items() if values is not None}
     if not present:
         return None
     first = next(iter(present))
     for own, values in attr.items():
         if values is None or values.shape[1:] != present[first].shape[1:] or values.dtype != present[first].dtype:
-            has = "no edge_attr" if values is None else f"edge_attr of {values.dtype} with shape {values.shape}"
+            has = f"no {key}" if values is None else f"{key} of {values.dtype} with shape {values.shape}"
             raise DataError(f"{own}: has {has}, unlike {first}; give all edge types the same columns, or none")
     return np.concatenate(list(present.values()))
 

@@ -40,9 +40,9 @@ def from_pyg(
     it is a graph task.  Integer targets are class codes unless ``task`` is regression; nan and class -1 are unlabelled.
     The masks ``train_mask``, ``val_mask``, ``test_mask`` of shape ``(N,)`` or ``(N, splits)`` are used if present.
 
-    Edges are used as given, with their relation ``edge_type`` if there is one; ``edge_weight`` is refused because it
-    would be ignored.  Integers in ``edge_attr`` are categories.  Integers in ``x`` other than 0 and 1 are refused, as
-    they may be categories or amounts.
+    Edges are used as given, with their relation ``edge_type`` and their ``edge_weight`` if there are any; a weight
+    multiplies messages.  Integers in ``edge_attr`` are categories.  Integers in ``x`` other than 0 and 1 are refused,
+    as they may be categories or amounts.
 
     A ``HeteroData`` has the target ``y`` at one node type; see :mod:`~cognn.data.readers.hetero`.
 
@@ -140,11 +140,6 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
     for own, graph, start, count in zip(names, graphs, starts, counts, strict=True):
         if not count:
             raise DataError(f"{own}: has no nodes")
-        if graph.edge_weight is not None:
-            raise DataError(
-                f"{own}: edge_weight is not used; make it a feature, data.edge_attr = data.edge_weight.view(-1, 1), and"
-                " delete it"
-            )
         edge_index = _edges(own, graph)
         wrong = edge_index[(edge_index < 0) | (edge_index >= count)]
         if wrong.size:  # it would point into the next graph
@@ -164,6 +159,7 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
         masks={part: mask for part, mask in masks.items() if mask is not None},
         num_nodes=sum(counts),
         edge_type=_cat(graphs, names, "edge_type"),
+        edge_weight=_cat(graphs, names, "edge_weight"),
     )
 
 

@@ -45,12 +45,13 @@ class GraphCollator:
         if self.loopless is not None:
             graph._loopless = self.loopless.collate(items, nodes, shift, self.edges)
         graph.batch, graph.num_graphs = batch, len(items)
-        attr, types = self.edge_attr, self.edges.graph.edge_type
-        if attr is not None or types is not None:
+        attr, joined = self.edge_attr, self.edges.graph
+        if any(part is not None for part in (attr, joined.edge_type, joined.edge_weight)):
             edges = concat_ranges(self.edges.start[items], self.edges.count[items])
-            attr, types = (None if part is None else part[edges] for part in (attr, types))
-        for part in {graph, graph.loopless}:
-            part.edge_type, part.num_relations = types, self.edges.graph.num_relations
+            attr = None if attr is None else attr[edges]
+            carried = joined.carried(lambda part: part[edges])
+            for part in {graph, graph.loopless}:
+                part.__dict__.update(carried)
         return Batch(self.x.index_select(0, nodes), graph, attr, items)
 
 

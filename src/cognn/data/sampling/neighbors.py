@@ -31,7 +31,8 @@ class NeighborhoodSampler:
 
     def __init__(self, dataset: Dataset, fan_out: list[int], sampler: BaseSampler | None = None) -> None:
         graph = dataset.graphs[0]
-        data = Data(x=dataset.x, edge_index=graph.edge_index, edge_attr=dataset.edge_attr, edge_type=graph.edge_type)
+        edges = {"edge_attr": dataset.edge_attr, "edge_type": graph.edge_type, "edge_weight": graph.edge_weight}
+        data = Data(x=dataset.x, edge_index=graph.edge_index, **edges)
         if sampler is None:
             sampler = NeighborSampler(data, fan_out) if has_pyg_lib() else TorchNeighborSampler(graph, fan_out)
         self.loader, self.num_relations = NodeLoader(data, sampler, input_nodes=None), graph.num_relations
@@ -39,7 +40,8 @@ class NeighborhoodSampler:
     def sample(self, seeds: Tensor) -> Batch:
         """The sampled subgraph around the nodes ``seeds``, which are its first nodes."""
         out = self.loader(seeds)
-        graph = Graph.owning(out.edge_index.long(), len(out.n_id), getattr(out, "edge_type", None), self.num_relations)
+        types, weight = (getattr(out, name, None) for name in ("edge_type", "edge_weight"))
+        graph = Graph.owning(out.edge_index.long(), len(out.n_id), types, self.num_relations, weight)
         return Batch(out.x, graph, out.edge_attr, out.n_id)
 
 

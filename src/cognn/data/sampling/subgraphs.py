@@ -57,8 +57,7 @@ class Subgraphs:
             "ones": torch.ones(len(sender)),
         }
         subgraph = Graph.from_tensors(tensors, len(nodes))
-        subgraph.num_relations = g.num_relations
-        subgraph.edge_type = None if g.edge_type is None else g.edge_type[edges]
+        subgraph.__dict__.update(g.carried(lambda part: part[edges]))
         subgraph._loopless = subgraph._without_loops()
         return subgraph, edges
 

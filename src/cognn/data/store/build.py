@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from cognn.config.edge_tables import named_tables
 from cognn.config.options import DataConfig, refuse_unused
@@ -22,7 +23,7 @@ from cognn.data.splitting import column_splits, drawn_splits
 from cognn.data.store.disk_sort import DiskSort
 from cognn.data.store.save import save, save_ids, save_targets
 from cognn.data.store.store import Store, open_store, write_header
-from cognn.data.tables.features import edge_features, node_features, require_columns
+from cognn.data.tables.features import edge_features, edge_weights, node_features, require_columns
 from cognn.data.tables.ids import Ids
 from cognn.data.tables.relations import edge_types, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
@@ -60,6 +61,8 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
             save(folder, "edge_attr", dataset.edge_attr[graph.in_edge.long()].numpy())
         if graph.edge_type is not None:
             save(folder, "edge_type", graph.edge_type[graph.in_edge.long()].int().numpy())
+        if graph.edge_weight is not None:
+            save(folder, "edge_weight", graph.edge_weight[graph.in_edge.long()].float().numpy())
         save_targets(folder, dataset.y, dataset.splits)
         if dataset.item_ids is not None:
             save_ids(folder, pl.Series(dataset.item_ids, dtype=pl.String))
@@ -91,7 +94,8 @@ def from_files(
     unused = {"graphs", "graph_column", "splits", "encoding", "noise_edges"}
     refuse_unused(config, set(vars(config)) - unused, "a store of one graph")
     if like is not None:
-        refuse_unused(config, {"dataset", "edges"}, WITH_SCHEMA)
+        own = {"edge_weight"} if like.source == "arrays" else set()  # tables have the column that the run names
+        refuse_unused(config, {"dataset", "edges", *own}, WITH_SCHEMA)
     progress = progress or (lambda step, done, total: None)
     with _new_folder(Path(out)) as folder:
         scratch = folder / "scratch"
@@ -179,7 +183,9 @@ def _arrays(
     config: DataConfig, folder: Path, memory: int, like: Schema | None, progress: Progress
 ) -> tuple[dict[str, Any], Schema | None]:
     refuse_unused(
-        config, {"dataset", "edges", "directed", "edge_source", "edge_target", "ignore"}, "an .npy of features"
+        config,
+        {"dataset", "edges", "directed", "edge_source", "edge_target", "edge_weight", "ignore"},
+        "an .npy of features",
     )
     if not config.edges:
         raise DataError(f"{config.dataset}: features need their edges; give them after it")
@@ -192,6 +198,11 @@ def _arrays(
         raise DataError(
             f"{config.dataset}: the run was trained on {like.num_features} features of {like.source}, not on this"
         )
+    if Path(config.edges).suffix.lower() == ".npy" and config.edge_weight:
+        raise DataError(f"{config.edges}: has no column {config.edge_weight!r}; weights need an edge table")
+    if like is not None and bool(like.edge_weight) != bool(config.edge_weight):
+        remedy = "name the column with --edge-weight" if like.edge_weight else "leave --edge-weight out"
+        raise DataError(f"{config.edges}: the run was trained {_with(like.edge_weight)} edge weights; {remedy}")
     scale = None if like is None else like.node_scale
     _features(folder, partial(_finite, config.dataset, x, scale), x.shape[0], x.shape[1], memory, progress)
     directed = like.directed if like is not None else bool(config.directed)
@@ -256,11 +267,12 @@ def _edges(
     for chunk in tables.edges.chunks(_rows(memory, 200 + 64 * width)):
         ends = np.stack([ids.find(chunk, column) for column in (roles.edge_source, roles.edge_target)])
         refuse_unknown(Tables(tables.nodes, chunk), roles, ResolvedIds(chunk, None, torch.from_numpy(ends), None, 1))
-        attr = types = None
+        carried: dict[str, Tensor | None] = {"edge_weight": edge_weights(chunk, roles.edge_weight)}
         if schema is not None:
-            attr = edge_features(chunk, schema.edges)
-            types = None if schema.relations is None else edge_types(chunk, schema.edge_type, schema.relations).int()
-        sorter.add(*ends, *(None if part is None else part.numpy() for part in (attr, types)))
+            carried["edge_attr"] = edge_features(chunk, schema.edges)
+            if schema.relations is not None:
+                carried["edge_type"] = edge_types(chunk, schema.edge_type, schema.relations).int()
+        sorter.add(*ends, **{name: part.numpy() for name, part in carried.items() if part is not None})
         done += chunk.num_rows
         progress("edges", done, tables.edges.num_rows)
     sorter.finish(directed, partial(progress, "sort edges"))
@@ -282,6 +294,10 @@ def _pairs(sorter: DiskSort, name: str, num_nodes: int, memory: int, progress: P
             raise DataError(f"{name}: edge {first + column} names node {part[row, column]}, of {num_nodes:,} nodes")
         sorter.add(part[0], part[1])
         progress("edges", first + part.shape[1], total)
+
+
+def _with(name: str) -> str:
+    return "with" if name else "without"
 
 
 def _matrix(name: str) -> NDArray[Any]:

@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 class DiskSort:
-    """Takes the edges of a graph chunk by chunk and writes ``in_ptr``, ``in_sender``, ``edge_attr`` and ``edge_type``.
+    """Takes the edges of a graph chunk by chunk and writes ``in_ptr``, ``in_sender`` and what edges carry.
 
     Args:
         folder: Output folder; the temporary files in it are deleted in the end.
@@ -44,20 +44,18 @@ class DiskSort:
         self,
         sender: NDArray[Any],
         receiver: NDArray[Any],
-        edge_attr: NDArray[Any] | None = None,
-        edge_type: NDArray[Any] | None = None,
+        **carried: NDArray[Any],
     ) -> None:
-        """Add a chunk of edges, by the positions of their ends, with their features and relations."""
+        """Add a chunk of edges, by the positions of their ends, with what they carry, such as ``edge_attr``."""
         apart = sender != receiver
         self.in_degree += np.bincount(receiver[apart], minlength=self.num_nodes)
         self.out_degree += np.bincount(sender[apart], minlength=self.num_nodes)
         np.add.at(self.loops, sender[~apart], 1)
-        self.directions += direction_hash(sender, receiver, self.num_nodes, edge_type)
+        self.directions += direction_hash(sender, receiver, self.num_nodes, carried.get("edge_type"))
         parts = {"sender": sender.astype(self.index), "receiver": receiver.astype(self.index)}
-        for name, values in (("edge_attr", edge_attr), ("edge_type", edge_type)):
-            if values is not None:
-                self.extra[name] = (values.dtype, values.shape[1:])
-                parts[name] = values
+        for name, values in carried.items():
+            self.extra[name] = (values.dtype, values.shape[1:])
+            parts[name] = values
         for name, part in parts.items():
             with open(self.folder / f"{name}.raw", "ab") as file:
                 file.write(np.ascontiguousarray(part).data)

@@ -9,6 +9,7 @@ file                    content
 ``in_sender.npy``       ``(E,)`` their senders, ascending; int32 if that suffices
 ``edge_attr.npy``       optional ``(E, k)`` in the same order: float32 amounts or int64 categories
 ``edge_type.npy``       optional ``(E,)`` int32 in the same order: the relation of every edge
+``edge_weight.npy``     optional ``(E,)`` float32 in the same order: the weight of every edge
 ``y.npy``               optional targets, as in a :class:`~cognn.data.dataset.Dataset`
 ``split.npy``           optional ``(splits, N)`` int8: 0 none, 1 train, 2 val, 3 test, 4 train and val, 5 train and
                         test, 6 val and test, 7 all
@@ -44,7 +45,7 @@ SPLIT_CODES = np.array([0, 1, 2, 4, 3, 5, 6, 7], np.int8)
 """From bits (1 train, 2 val, 4 test) to the codes of ``split.npy``, and back."""
 FORMAT, VERSION, HEADER = "cognn-store", 1, "store.json"
 REQUIRED = ("x", "in_ptr", "in_sender")
-KNOWN = (*REQUIRED, "edge_attr", "edge_type", "y", "split", "id_ptr", "id_text")
+KNOWN = (*REQUIRED, "edge_attr", "edge_type", "edge_weight", "y", "split", "id_ptr", "id_text")
 AGAIN = "copy it again, or build it again with cognn data build"
 CHUNK = 1 << 24
 
@@ -127,7 +128,7 @@ class Store:
         loaded = {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
         receiver = torch.repeat_interleave(loaded["in_ptr"].diff())
         ends, types = torch.stack([loaded["in_sender"].long(), receiver]), self.edge_types(0, self.num_edges)
-        graph = Graph.owning(ends, self.num_nodes, types, self.num_relations)
+        graph = Graph.owning(ends, self.num_nodes, types, self.num_relations, loaded.get("edge_weight"))
         splits = [split_of(row) for row in self.arrays.get("split", [])]
         dataset = self._dataset(self.task, loaded["x"], loaded["y"], graph, splits, loaded.get("edge_attr"))
         dataset.item_ids = self.ids(0, self.num_nodes) if "id_ptr" in self.arrays else None
@@ -229,6 +230,8 @@ def _check_arrays(store: Store) -> None:
         types["edge_attr"] = "float32" if store.edge_categories is None else "int64"
     if "edge_type" in a:
         shapes["edge_type"], types["edge_type"] = (e,), "int32"
+    if "edge_weight" in a:
+        shapes["edge_weight"], types["edge_weight"] = (e,), "float32"
     if "y" in a and store.task is not None:
         y = missing_targets(store.task, 0)
         shapes["y"], types["y"] = (n, *y.shape[1:]), str(y.dtype).removeprefix("torch.")

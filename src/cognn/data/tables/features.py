@@ -9,6 +9,7 @@ from cognn.config.options import DataConfig
 from cognn.data.tables.columns import Column, fit_column
 from cognn.data.tables.roles import split_names
 from cognn.data.tables.table import Table
+from cognn.data.tables.values import numbers
 from cognn.errors import DataError
 
 
@@ -35,6 +36,22 @@ def edge_features(table: Table, columns: list[Column]) -> Tensor | None:
     for place, column in enumerate(columns):
         code = column.codes(table)
         out[:, place] = np.where(code < 0, len(column.values), code)
+    return torch.from_numpy(out)
+
+
+def edge_weights(table: Table, name: str) -> Tensor | None:
+    """The weight ``(E,)`` of every edge, as it is; None without a column of weights."""
+    if not name:
+        return None
+    cells = numbers(table, name)
+    if cells.null_count():
+        row = cells.is_null().arg_max() or 0
+        raise DataError(f"{table.at(name, row)}: no weight; every edge needs one, 0 for none")
+    with np.errstate(over="ignore"):
+        out = cells.to_numpy().astype(np.float32)
+    if not np.isfinite(out).all():
+        row = int(np.argmin(np.isfinite(out)))
+        raise DataError(f"{table.at(name, row)}: {cells[row]:g} is too large a weight")
     return torch.from_numpy(out)
 
 

@@ -39,6 +39,7 @@ class Roles:
     edge_target: str
     graph: str = ""
     edge_type: str = ""
+    edge_weight: str = ""
     targets: list[str] = field(default_factory=list)
     splits: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Roles:
 
     def edge_features(self, table: Table) -> list[str]:
         """Feature columns of the edge table."""
-        return self._others(table, self.edge_source, self.edge_target, self.edge_type)
+        return self._others(table, self.edge_source, self.edge_target, self.edge_type, self.edge_weight)
 
     def _others(self, table: Table, *taken: str) -> list[str]:
         taken_or_ignored = {*taken, self.graph, *self.ignored}
@@ -64,7 +65,8 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     if config.graph_column or tables.graphs is not None:
         what = "the graph of each node"
         roles.graph = _named(nodes, config.graph_column, GRAPH_NAMES, what, "--graph-column")
-    roles.edge_type = _edge_type(edges, config)
+    roles.edge_type, roles.edge_weight = _edge_type(edges, config), config.edge_weight
+    edges.require(*([roles.edge_weight] if roles.edge_weight else []))
     items = tables.graphs or nodes
     roles.ignored = split_names(config.ignore)
     features = {*nodes.columns, *edges.columns}
@@ -96,7 +98,7 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
                 f" is a feature, else leave it out with --ignore {clash[0]} (and give --target)"
             )
     taken = [roles.id if items is nodes else "", roles.graph, *roles.targets, *roles.splits]
-    ends = [source, target, roles.edge_type]
+    ends = [source, target, roles.edge_type, roles.edge_weight]
     for table, names in ((items, taken), (edges, ends)):
         twice = [name for name in names if name and names.count(name) > 1]
         if twice:
@@ -113,8 +115,8 @@ def known_roles(tables: Tables, schema: Schema) -> Roles:
         hint = f"give each with its name, --edges NAME=FILE, of {known}" if schema.edge_type == RELATION else ""
         tables_of = "an edge table for every relation" if hint else "a single edge table"
         raise DataError(f"{edges.name}: the model was trained on {tables_of}; {hint or 'give one without a name'}")
-    edges.require(*ends, *([schema.edge_type] if schema.edge_type else []))
-    return Roles(schema.id, *ends, schema.graph, schema.edge_type)
+    edges.require(*ends, *(name for name in (schema.edge_type, schema.edge_weight) if name))
+    return Roles(schema.id, *ends, schema.graph, schema.edge_type, schema.edge_weight)
 
 
 def split_names(text: str) -> list[str]:

@@ -52,6 +52,8 @@ class Schema:
     """Names of the relations, in the order of the edge types."""
     node_types: dict[str, int] | None = None
     """Number of features of each node type of a ``HeteroData``."""
+    edge_weight: str = ""
+    """Column of the edge table with the weight, or array of that name; empty without weights."""
     target_type: str = ""
     """The node type with the targets."""
 
@@ -60,7 +62,7 @@ class Schema:
         how = "source", "directed", "nodes", "edges", "node_scale", "edge_scale"
         names = (*how, "edge_dim", "edge_categories", "relations", "node_types")
         one, two = asdict(self), asdict(other)
-        return all(_same(one[name], two[name]) for name in names)
+        return all(_same(one[name], two[name]) for name in (*names, "edge_weight"))
 
     def to_json(self) -> str:
         """The schema as JSON that :meth:`from_json` reads back."""

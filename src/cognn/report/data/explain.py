@@ -213,8 +213,7 @@ def _single_graph(graph: Graph, item: int) -> tuple[Tensor, Graph]:
 
 def _induced(graph: Graph, inside: Tensor) -> Graph:
     place, edges = inside.cumsum(0) - 1, inside[graph.edge_index].all(0)
-    types = None if graph.edge_type is None else graph.edge_type[edges]
-    return Graph(place[graph.edge_index[:, edges]], int(inside.sum()), types, graph.num_relations)
+    return Graph(place[graph.edge_index[:, edges]], int(inside.sum()), **graph.carried(lambda part: part[edges]))
 
 
 def _columns(graph: Graph, nodes: Tensor) -> Tensor:
