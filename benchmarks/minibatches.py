@@ -21,7 +21,7 @@ import tyro
 
 import cognn
 from cognn.experiments.harness.recipes import recipe_path
-from cognn.experiments.statistics.significance import (
+from cognn.statistics.significance import (
     PublishedScore,
     Significance,
     compare_paired,

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cognn.comparison.compare import Comparison, compare
     from cognn.core.graph import Graph
     from cognn.nn.action_network import ActionNetwork
     from cognn.nn.actions import Action, broadcasts, listens
@@ -16,12 +17,14 @@ __all__ = [
     "Action",
     "ActionNetwork",
     "CoGNN",
+    "Comparison",
     "Fitted",
     "Gates",
     "Graph",
     "Samples",
     "Trace",
     "broadcasts",
+    "compare",
     "fit",
     "listens",
     "open_run",
@@ -35,6 +38,7 @@ _HOMES = {
     "cognn.nn.action_network": ("ActionNetwork",),
     "cognn.nn.model": ("CoGNN", "Samples"),
     "cognn.nn.trace": ("Trace",),
+    "cognn.comparison.compare": ("Comparison", "compare"),
     "cognn.run.fit": ("Fitted", "fit", "open_run"),
 }
 _ROOMS = ("data", "errors", "inference", "nn", "report")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from cognn import __version__
 from cognn.cli.arguments import Command, command_list, completion, did_you_mean
+from cognn.cli.compare import compare
 from cognn.cli.data import COMMANDS as DATA_COMMANDS
 from cognn.cli.data import data
 from cognn.cli.evaluate import Evaluate, evaluate
@@ -21,6 +22,7 @@ from cognn.cli.report import Report, report
 from cognn.cli.reproduce import reproduce
 from cognn.cli.train import Train, train
 from cognn.cli.tune import tune
+from cognn.config.compare_options import CompareOptions
 from cognn.config.tune_options import TuneOptions
 from cognn.errors import ConfigError, Interrupted, explain, one_line
 from cognn.experiments.reproduce import Reproduce
@@ -31,6 +33,7 @@ COMMANDS = {
     "predict": Command("RUN [GRAPH]", "predict with a finished run, also on a new graph", Predict, predict),
     "report": Command("RUN", "show on an HTML page what the nodes decided", Report, report),
     "tune": Command("[DATASET]", "search for good options by validation score", TuneOptions, tune),
+    "compare": Command("[DATASET]", "does cooperation help on this graph?", CompareOptions, compare),
     "data": Command("COMMAND", "list, check and convert datasets", DATA_COMMANDS, data),
     "reproduce": Command("[NAME]", "run an experiment of the paper", Reproduce, reproduce),
 }

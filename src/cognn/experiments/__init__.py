@@ -1,9 +1,9 @@
 """The paper's tables and figures, reproduced and compared with the published ones by ``cognn reproduce NAME``.
 
 ``tables`` and ``figures`` hold one experiment a file; ``harness`` trains by recipe and keeps the record of every run;
-``statistics`` compares scores; ``pages`` turns records into Markdown.  They import each other in the order statistics,
-harness, experiments, pages.  This room may import every room except ``cli`` and ``demo``.  Start with
-:mod:`~cognn.experiments.reproduce` and one short experiment, such as :mod:`~cognn.experiments.tables.homophilic`.
+``pages`` turns records into Markdown.  They import each other in the order harness, experiments, pages.  This room may
+import every room except ``cli`` and ``demo``.  Start with :mod:`~cognn.experiments.reproduce` and one short experiment,
+such as :mod:`~cognn.experiments.tables.homophilic`.
 
 To add an experiment, write its file with ``LIMITS`` and ``run`` and add a line to :data:`TABLES` or :data:`FIGURES`.
 """

@@ -127,9 +127,9 @@ def _compare(options: Reproduce, rivals: str) -> int:
     """Print paired tests between the models of a record."""
     from cognn.experiments.harness.record import read_record, record_stem, reproduce_command
     from cognn.experiments.pages.markdown import fact_table
-    from cognn.experiments.statistics.paired_gains import pairwise_gains
     from cognn.report.terminal import show_markdown
     from cognn.run.train import parse_numbers
+    from cognn.statistics.paired_gains import pairwise_gains
 
     load_experiment(options.name)
     path = options.out / f"{record_stem(options.name, options.budget)}.json"

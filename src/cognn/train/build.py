@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from cognn.baselines.models import BASELINES, make_baseline
-from cognn.config.options import ModelConfig, TrainConfig
+from cognn.config.changes import changed
+from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError
 from cognn.nn import checks
@@ -76,6 +77,19 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
 def num_parameters(model: nn.Module) -> int:
     """Number of parameters."""
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def widened(config: Config, like: Config, dataset: Dataset) -> Config:
+    """The config in the smallest width that has as many weights as another."""
+
+    def size(config: Config) -> int:
+        with torch.device("meta"):
+            return num_parameters(build_model(config.model, dataset))
+
+    width, wanted = config.model.hidden_channels, size(like)
+    while size(changed(config, {"hidden_channels": width})) < wanted:
+        width += 4
+    return changed(config, {"hidden_channels": width})
 
 
 def predictions(kind: str, out: Tensor) -> Tensor:

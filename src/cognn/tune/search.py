@@ -20,8 +20,9 @@ from optuna.trial import TrialState
 from cognn.config.options import Config
 from cognn.config.spaces import configure, distributions, search_space
 from cognn.config.tune_options import SEARCH, TuneOptions
-from cognn.data.dataset import Dataset, Split
+from cognn.data.dataset import Dataset
 from cognn.data.defaults import own_defaults
+from cognn.data.hidden_test import hide_test
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, Diverged, Interrupted, RunError
 from cognn.files.json import read_json
@@ -91,15 +92,6 @@ def tune(options: TuneOptions, report: TrialCallback | None = None, dataset: Dat
         else:
             _run_trials(folder, study, plan, options, dataset, report)
         return summarise_study(folder, study, plan)
-
-
-def hide_test(dataset: Dataset, index: int) -> Dataset:
-    """The dataset with the targets of one split's train and validation items only, and empty test sets."""
-    split = dataset.splits[index]
-    y = torch.full_like(dataset.y, math.nan if dataset.y.is_floating_point() else -1)
-    for part in (split.train, split.val):
-        y[part] = dataset.y[part]
-    return replace(dataset, y=y, splits=[Split(split.train, split.val, split.test[:0])] * len(dataset.splits))
 
 
 def check_fits(dataset: Dataset, config: Config) -> None:

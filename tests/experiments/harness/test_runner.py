@@ -17,9 +17,9 @@ from cognn.experiments.harness.record import lock_record, summarise_cells
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
 from cognn.experiments.pages.markdown import record_page, write_record_page
 from cognn.experiments.pages.readme import fill_tables
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE
-from cognn.experiments.statistics.significance import PublishedScore
 from cognn.run.python_options import make_config
+from cognn.statistics.paired_gains import GAINS_TITLE
+from cognn.statistics.significance import PublishedScore
 
 OPTIONS = {"dataset": "cycles", "hidden_channels": 4, "num_layers": 1, "action_channels": 4, "epochs": 6, "samples": 2}
 

@@ -6,9 +6,9 @@ import torch
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
-from cognn.experiments.statistics.paired_gains import HEADS_TITLE
 from cognn.experiments.tables import heads
 from cognn.nn.action_network import ActionNetwork
+from cognn.statistics.paired_gains import HEADS_TITLE
 from cognn.train.build import build_model, freeze_actions, num_parameters
 from tests.toy_runs import make_dataset
 

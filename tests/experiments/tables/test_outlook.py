@@ -2,11 +2,12 @@
 
 import pytest
 
+from cognn.config.changes import changed
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
-from cognn.experiments.harness.recipes import changed, load_recipe
+from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
-from cognn.experiments.statistics.paired_gains import OUTLOOK_TITLE
 from cognn.experiments.tables import outlook
+from cognn.statistics.paired_gains import OUTLOOK_TITLE
 
 
 @pytest.mark.parametrize(("dataset", "row"), [(d, row) for d, rows in outlook.DATASETS.items() for row in rows])

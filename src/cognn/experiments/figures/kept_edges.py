@@ -18,8 +18,8 @@ from scipy import stats
 
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ACTION_MODES, ExperimentRunner, Limits, TableCell, trace_splits
-from cognn.experiments.statistics.significance import LEVEL
 from cognn.report.figures import kept_ratio
+from cognn.statistics.significance import LEVEL
 
 DATASETS = ("cora", "roman-empire-glove", "roman-empire")
 MODEL = "Co-GNN(mean, mean)"

@@ -22,9 +22,9 @@ from matplotlib.ticker import MaxNLocator
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import summarise_cells
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.formatting import format_score
-from cognn.experiments.statistics.paired_gains import Runs, gain, paired_scores
 from cognn.report.figures import curves
+from cognn.statistics.formatting import format_score
+from cognn.statistics.paired_gains import Runs, gain, paired_scores
 
 DATASETS = ("cora", "roman-empire-glove", "roman-empire")
 MODELS = ("Co-GNN(mean, mean)", "MeanGNN")

@@ -19,8 +19,8 @@ from cognn.config.options import Config
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import summarise_cells
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.formatting import axis_units
 from cognn.report.figures import heat_map
+from cognn.statistics.formatting import axis_units
 
 NETWORKS = ("sum", "mean", "gcn", "gin", "gat")
 DATASETS = ("root-neighbors", "minesweeper", "minesweeper-board")

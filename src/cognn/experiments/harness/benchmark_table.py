@@ -6,8 +6,8 @@ from cognn.errors import DataError
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import summarise_cells
 from cognn.experiments.harness.runner import ExperimentRunner, TableCell
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE
-from cognn.experiments.statistics.significance import PublishedScore, PublishedTable
+from cognn.statistics.paired_gains import GAINS_TITLE
+from cognn.statistics.significance import PublishedScore, PublishedTable
 
 
 def percent(text: str) -> PublishedScore:

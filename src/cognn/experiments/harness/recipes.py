@@ -1,8 +1,6 @@
 """The options behind every number: TOML files named after the experiment, dataset and model they reproduce."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cognn.config.options import Config
 from cognn.config.toml import RECIPES, load_config
@@ -32,12 +30,3 @@ def load_recipe(experiment: str, dataset: str, model: str) -> Config:
     config = load_config(file)
     config.check()
     return config
-
-
-def changed(config: Config, changes: dict[str, Any]) -> Config:
-    """The recipe with these options of data, model and training changed."""
-
-    def some(part: Any) -> Any:
-        return replace(part, **{key: value for key, value in changes.items() if hasattr(part, key)})
-
-    return Config(some(config.data), some(config.model), some(config.train))

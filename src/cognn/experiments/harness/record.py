@@ -13,10 +13,10 @@ from cognn.config.metrics import higher_is_better
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig, resolved
 from cognn.errors import ConfigError, RunError
 from cognn.experiments import Budget
-from cognn.experiments.statistics.paired_gains import Runs, runs_by_cell
-from cognn.experiments.statistics.significance import PublishedScore, compare_with_published
 from cognn.files import locks
 from cognn.files.atomic import write
+from cognn.statistics.paired_gains import Runs, runs_by_cell
+from cognn.statistics.significance import PublishedScore, compare_with_published
 
 
 def record_stem(name: str, budget: Budget) -> str:

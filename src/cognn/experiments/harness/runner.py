@@ -20,9 +20,6 @@ from cognn.experiments import Budget
 from cognn.experiments.harness import record
 from cognn.experiments.harness.recipes import slug
 from cognn.experiments.harness.record import comparable_options, recorded_options, summarise_cells
-from cognn.experiments.statistics.formatting import axis_units
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE, Runs, gain, gains_over_base, paired_scores
-from cognn.experiments.statistics.significance import PublishedScore
 from cognn.files.atomic import write
 from cognn.nn.actions import ActionMode
 from cognn.nn.trace import Trace
@@ -30,6 +27,9 @@ from cognn.report import figures
 from cognn.run.fit import Fitted, open_run
 from cognn.run.log_tail import RunCallback
 from cognn.run.train import create_run, parse_numbers, run_config, train_run
+from cognn.statistics.formatting import axis_units
+from cognn.statistics.paired_gains import GAINS_TITLE, Runs, gain, gains_over_base, paired_scores
+from cognn.statistics.significance import PublishedScore
 from cognn.train.provenance import origin
 
 ACTION_MODES: dict[str, ActionMode] = {"likeliest": "argmax", "drawn": "sample"}

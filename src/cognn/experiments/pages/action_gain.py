@@ -11,10 +11,10 @@ from typing import Any
 from cognn.config.options import ModelConfig
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.pages.markdown import markdown_table
-from cognn.experiments.statistics.formatting import format_p, gain_with_p, without_unit
-from cognn.experiments.statistics.paired_gains import gain, p_value, pairs_with_base, runs_by_cell
-from cognn.experiments.statistics.significance import LEVEL, holm_correction
 from cognn.experiments.tables.ablations import CONTROLS
+from cognn.statistics.formatting import format_p, gain_with_p, without_unit
+from cognn.statistics.paired_gains import gain, p_value, pairs_with_base, runs_by_cell
+from cognn.statistics.significance import LEVEL, holm_correction
 
 TABLES = ("root-neighbors", "heterophilic", "homophilic", "graph-classification", "peptides-func")
 MADE_FOR_ACTIONS = ("root-neighbors",)

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_mean_std
 from cognn.files.atomic import write
+from cognn.statistics.formatting import VERDICT_WORDS, format_mean_std
 
 
 def summary_table(summary: list[dict[str, Any]]) -> str:

@@ -12,8 +12,8 @@ from cognn.errors import RunError
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.pages.action_gain import action_gain_table
 from cognn.experiments.pages.markdown import markdown_table
-from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_mean_std, gain_with_p
-from cognn.experiments.statistics.paired_gains import GAINS_TITLE, HEADS_TITLE, OUTLOOK_TITLE
+from cognn.statistics.formatting import VERDICT_WORDS, format_mean_std, gain_with_p
+from cognn.statistics.paired_gains import GAINS_TITLE, HEADS_TITLE, OUTLOOK_TITLE
 
 SIGNS = {"above": "▲", "equal": "≈", "below": "▼", "untested": "·"}
 """Between our score and the paper's: ours is better, equal within noise, worse, or not tested."""

@@ -14,11 +14,11 @@ import torch
 from cognn.config.options import Config
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.formatting import format_score
-from cognn.experiments.statistics.paired_gains import Runs, gain, paired_scores
 from cognn.nn.actions import ActionMode
 from cognn.run.fit import Fitted
 from cognn.run.train import run_config
+from cognn.statistics.formatting import format_score
+from cognn.statistics.paired_gains import Runs, gain, paired_scores
 from cognn.train import metrics
 from cognn.train.batcher import Batcher, forward_all
 

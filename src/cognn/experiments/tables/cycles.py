@@ -15,9 +15,9 @@ from cognn.data.sampling.batches import GraphCollator
 from cognn.experiments import Budget
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.significance import PublishedScore
 from cognn.report.figures import curves
 from cognn.run.fit import Fitted
+from cognn.statistics.significance import PublishedScore
 
 MODELS = ("Co-GNN(sum, sum)", "Co-GNN(mean, mean)", "SumGNN", "MeanGNN")
 PUBLISHED = {

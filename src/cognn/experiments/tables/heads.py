@@ -5,20 +5,18 @@ that the comparisons are paired t-tests.  The tuned base network and the model w
 tables; their runs are read from those records.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import log
 from typing import Any, NamedTuple
 
-from cognn.config.options import Config
-from cognn.data.dataset import Dataset
-from cognn.experiments.harness.recipes import changed, load_recipe
+from cognn.config.changes import changed
+from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.paired_gains import HEADS_TITLE, Runs
 from cognn.experiments.tables.ablations import kept_share
 from cognn.run.train import run_config
-from cognn.train.build import build_model, num_parameters
+from cognn.statistics.paired_gains import HEADS_TITLE, Runs
+from cognn.train.build import widened
 
 
 class Subject(NamedTuple):
@@ -86,15 +84,6 @@ def run(runner: ExperimentRunner) -> None:
                 runner.train(cell)
                 _compare(runner, dataset, cells)
         _compare(runner, dataset, cells)
-
-
-def widened(config: Config, recipe: Config, dataset: Dataset) -> Config:
-    """The config in the smallest width that has as many weights as the recipe."""
-    size: Callable[[Config], int] = lambda config: num_parameters(build_model(config.model, dataset))  # noqa: E731
-    width, wanted = config.model.hidden_channels, size(recipe)
-    while size(changed(config, {"hidden_channels": width})) < wanted:
-        width += 4
-    return changed(config, {"hidden_channels": width})
 
 
 def _bias(runner: ExperimentRunner, heads: TableCell, cell: TableCell) -> float:

@@ -7,10 +7,11 @@ with the same seeds, so that the comparisons are paired t-tests.
 from dataclasses import replace
 from typing import Any
 
-from cognn.experiments.harness.recipes import changed, load_recipe
+from cognn.config.changes import changed
+from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.statistics.paired_gains import OUTLOOK_TITLE
 from cognn.experiments.tables.heads import PLAIN
+from cognn.statistics.paired_gains import OUTLOOK_TITLE
 
 MODEL = "Co-GNN"
 ALONG: dict[str, Any] = {"directions": "in", "direction_share": "0.5"}

@@ -5,7 +5,7 @@ The recipes use positional encodings, bond features, AdamW, and a cosine schedul
 
 from cognn.experiments.harness.benchmark_table import run_table
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
-from cognn.experiments.statistics.significance import PublishedScore, PublishedTable
+from cognn.statistics.significance import PublishedScore, PublishedTable
 
 MODELS = ("Co-GNN(gcn, gcn)", "Co-GNN(gin, gin)", "GCN", "GIN")
 PUBLISHED: PublishedTable = {

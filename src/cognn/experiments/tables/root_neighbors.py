@@ -16,7 +16,7 @@ from cognn.data.dataset import Dataset
 from cognn.data.synthetic.root_neighbors import edges_right, root_neighbors_dataset
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell, trace_splits
-from cognn.experiments.statistics.significance import PublishedScore
+from cognn.statistics.significance import PublishedScore
 
 DATASET = "root-neighbors"
 SEEDS = 5

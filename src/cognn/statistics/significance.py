@@ -41,14 +41,14 @@ def compare_with_published(ours: Sequence[float], paper: PublishedScore, higher_
     if len(ours) < 2:
         return Significance("untested", None)
     gap = mean(ours) - paper.mean
-    if _constant(ours, 0.0) and not paper.std:
-        return _without_spread(gap)
+    if constant(ours, 0.0) and not paper.std:
+        return without_spread(gap)
     if paper.std is None:
         p = float(stats.ttest_1samp(ours, paper.mean).pvalue)
     else:
         theirs = (paper.mean, paper.std, paper.runs)
         p = float(stats.ttest_ind_from_stats(mean(ours), stdev(ours), len(ours), *theirs, equal_var=False).pvalue)
-    return Significance(_verdict(gap if higher_is_better else -gap, p), p)
+    return Significance(verdict(gap if higher_is_better else -gap, p), p)
 
 
 def compare_paired(ours: Sequence[float], theirs: Sequence[float], higher_is_better: bool = True) -> Significance:
@@ -57,10 +57,10 @@ def compare_paired(ours: Sequence[float], theirs: Sequence[float], higher_is_bet
     if len(gaps) < 2:
         return Significance("untested", None)
     gap = mean(gaps)
-    if _constant(gaps, max(map(abs, (*ours, *theirs)))):
-        return _without_spread(gap)
+    if constant(gaps, max(map(abs, (*ours, *theirs)))):
+        return without_spread(gap)
     p = float(stats.ttest_rel(ours, theirs).pvalue)
-    return Significance(_verdict(gap if higher_is_better else -gap, p), p)
+    return Significance(verdict(gap if higher_is_better else -gap, p), p)
 
 
 def holm_correction(ps: Sequence[float | None]) -> list[float | None]:
@@ -76,17 +76,18 @@ def holm_correction(ps: Sequence[float | None]) -> list[float | None]:
     return out
 
 
-def _constant(values: Sequence[float], size: float) -> bool:
+def constant(values: Sequence[float], size: float) -> bool:
     """Whether they differ by no more than the rounding error of numbers of that size, or of their own."""
     return max(values) - min(values) <= 1e-12 * max(size, *map(abs, values))
 
 
-def _without_spread(gap: float) -> Significance:
+def without_spread(gap: float) -> Significance:
     """Without variance there is no test, unless the gap is zero."""
     return Significance("equal", 1.0) if abs(gap) < 1e-12 else Significance("untested", None)
 
 
-def _verdict(gain: float, p: float) -> Verdict:
+def verdict(gain: float, p: float) -> Verdict:
+    """What a test at ``LEVEL`` says about a gain."""
     if p >= LEVEL:
         return "equal"
     return "above" if gain > 0 else "below"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cognn.experiments.statistics.significance import (
+from cognn.statistics.significance import (
     PublishedScore,
     compare_paired,
     compare_with_published,

@@ -6,8 +6,8 @@ from statistics import mean
 from typing import Any
 
 from cognn.config.metrics import higher_is_better
-from cognn.experiments.statistics.formatting import VERDICT_WORDS, format_gain, format_p, format_score
-from cognn.experiments.statistics.significance import compare_paired, holm_correction
+from cognn.statistics.formatting import VERDICT_WORDS, format_gain, format_p, format_score
+from cognn.statistics.significance import compare_paired, holm_correction
 
 Runs = list[dict[str, Any]]
 """Runs as a record keeps them."""

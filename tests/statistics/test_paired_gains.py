@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cognn.cli.main import main
-from cognn.experiments.statistics.paired_gains import gain, gains_over_base, paired_scores, pairwise_gains
+from cognn.statistics.paired_gains import gain, gains_over_base, paired_scores, pairwise_gains
 
 
 def runs(model: str, scores: dict[int, float], metric: str = "accuracy", dataset: str = "cora") -> list[dict]:
