@@ -47,8 +47,7 @@ def test_temperature_has_bounds() -> None:
 
 
 def test_reliability_counts_items_by_their_confidence() -> None:
-    p = torch.tensor([0.95, 0.97, 0.55, 0.05])  # of the second class
-    found = reliability("binary", p.logit().view(-1, 1), torch.tensor([1.0, 0.0, 1.0, 0.0]))
+    found = reliability(torch.tensor([0.95, 0.97, 0.55, 0.95]), torch.tensor([True, False, True, True]))
     assert found.items == [1, 3]
     assert found.confidence == pytest.approx([0.55, (0.95 + 0.97 + 0.95) / 3])
     assert found.accuracy == pytest.approx([1, 2 / 3])
@@ -57,4 +56,5 @@ def test_reliability_counts_items_by_their_confidence() -> None:
 
 def test_truthful_outputs_have_a_small_error_and_sharper_ones_a_large() -> None:
     out, y = truthful(20_000)
-    assert reliability("multiclass", out, y).error < 0.02 < 0.1 < reliability("multiclass", 4 * out, y).error
+    true, sharp = (reliability(p.max(1).values, p.argmax(1) == y).error for p in (out.softmax(1), (4 * out).softmax(1)))
+    assert true < 0.02 < 0.1 < sharp

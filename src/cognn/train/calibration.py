@@ -59,13 +59,17 @@ class Reliability(NamedTuple):
         return sum(n * abs(p - share) for p, share, n in gaps) / total if total else float("nan")
 
 
-def reliability(kind: str, out: Tensor, y: Tensor, bins: int = 10) -> Reliability:
-    """How often the predicted class is right, in equal bins of its probability."""
-    z, target = logits_and_classes(kind, out, y)
-    p, predicted = z.softmax(1).max(1) if len(z) else (z.new_zeros(0), target)
-    place = (p * bins).long().clamp(max=bins - 1)
+def reliability(confidence: Tensor, right: Tensor, bins: int = 10) -> Reliability:
+    """How often predictions are right, in equal bins of their probability.
+
+    Args:
+        confidence: The probability of each predicted class ``(n,)``.
+        right: Whether it is the true class ``(n,)``.
+        bins: Number of bins.
+    """
+    place = (confidence * bins).long().clamp(max=bins - 1)
     count = torch.bincount(place, minlength=bins)
     some = count > 0
-    sums = (torch.bincount(place, value.double(), minlength=bins) for value in (p, predicted == target))
-    confidence, accuracy = ((total[some] / count[some]).tolist() for total in sums)
-    return Reliability(confidence, accuracy, count[some].tolist())
+    sums = (torch.bincount(place, value.double(), minlength=bins) for value in (confidence, right))
+    shares = [(total[some] / count[some]).tolist() for total in sums]
+    return Reliability(shares[0], shares[1], count[some].tolist())

@@ -115,7 +115,7 @@ def _binary(metric: Metric, p: Tensor, target: Tensor, threshold: float = 0.5) -
         return _hard(metric, p > threshold, target, 2)
     if len(target) == 0 or target.min() == target.max():
         return float("nan")
-    return float((_roc_auc if metric == "roc_auc" else _average_precision)(*_counts(p, target)))
+    return float((_roc_auc if metric == "roc_auc" else _average_precision)(*hits(p, target)))
 
 
 def _roc_auc(tp: Tensor, fp: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ def _average_precision(tp: Tensor, fp: Tensor) -> Tensor:
     return (tp.diff() * tp[1:] / (tp[1:] + fp[1:])).sum() / tp[-1]
 
 
-def _counts(p: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def hits(p: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """True and false positives at every distinct threshold, in descending order, after a leading 0."""
     p, order = p.sort(descending=True)
     last = torch.cat([p[1:] != p[:-1], p.new_ones(1, dtype=torch.bool)])  # of every tie

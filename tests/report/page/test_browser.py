@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -274,6 +275,22 @@ def test_a_large_graph_opens_on_a_neighbourhood(browser, board_run: RunView, tmp
     assert "hops of 107" in opened.text("#view-title")
     panel_is_of(opened, board_run, 107)
     assert opened.page.locator("#panel-part").count() == 0
+    opened.done()
+
+
+def test_a_tangled_graph_opens_on_a_neighbourhood_and_shows_all_when_asked(
+    browser, board_run: RunView, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("cognn.report.page.explorer_data.CLEAR_NODES", 50)
+    view = replace(board_run)
+    view.board = None  # a board is never tangled
+    opened = Opened(browser, write_page(view, tmp_path / "tangled.html"))
+    assert "hops of" in opened.text("#view-title")
+    opened.page.click("#whole")
+    assert opened.text("#whole") == "Neighbourhood"
+    assert "the full graph" in opened.text("#view-title")
+    opened.page.click("#whole")
+    assert "hops of" in opened.text("#view-title")
     opened.done()
 
 

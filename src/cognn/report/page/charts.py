@@ -86,7 +86,7 @@ def action_shares(groups: list[GroupDecisions], by: str = "all") -> Chart:
         }
         for action, name in enumerate(groups[0].actions)
     ]
-    layout = _layout("layer", "share of nodes", barmode="stack", bargap=0.15)
+    layout = lay_out("layer", "share of nodes", barmode="stack", bargap=0.15)
     layout["legend"] |= {"traceorder": "normal"}
     layout["yaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
     rows: list[list[CellValue]] = [
@@ -130,11 +130,13 @@ def training_charts(view: RunView) -> list[Chart]:
                 continue  # no line and no legend entry
             if shown:
                 name, color = f"{part} (split {curve['split']})" if len(known) > 1 else part, series(index)
-                scores.append(_line(name, curve["epoch"], curve[part], color, DASHES[index]))
+                drawn = line(name, curve["epoch"], curve[part], color, DASHES[index])
+                # Whoever watches the test curve chooses epochs by it: it is shown by a click on its name.
+                scores.append(drawn | ({"visible": "legendonly"} if part == "test" else {}))
             elif part == "val":
-                line = _line(f"val (split {curve['split']})", curve["epoch"], curve[part], series(1))
-                scores.append(line | {"opacity": 0.3, "showlegend": False})
-        losses.append(_line(f"split {curve['split']}", curve["epoch"], curve["loss"], series(0), "solid", shown))
+                other = line(f"val (split {curve['split']})", curve["epoch"], curve[part], series(1))
+                scores.append(other | {"opacity": 0.3, "showlegend": False})
+        losses.append(line(f"split {curve['split']}", curve["epoch"], curve["loss"], series(0), "solid", shown))
     rows: list[list[CellValue]] = [
         [curve["split"], *values]
         for curve in known
@@ -144,7 +146,7 @@ def training_charts(view: RunView) -> list[Chart]:
     best = next(split for split in view.fitted.result["splits"] if split["split"] == view.split)
     alt = f"{metric} on {', '.join(parts) or 'no'} items by epoch; the best epoch is {best['best_epoch']}"
     mark = {"type": "line", "x0": best["best_epoch"], "x1": best["best_epoch"], "yref": "paper", "y0": 0, "y1": 1}
-    layout = _layout("epoch", metric, shapes=[mark | {"line": {"dash": "dot", "width": 1, "color": "#888"}}])
+    layout = lay_out("epoch", metric, shapes=[mark | {"line": {"dash": "dot", "width": 1, "color": "#888"}}])
     end = f"{losses[-1]['y'][0]:.3g} to {losses[-1]['y'][-1]:.3g}" if losses else "nothing"
     return [
         Chart("scores", "Score", alt, {"data": scores, "layout": layout}, columns, rows),
@@ -152,7 +154,7 @@ def training_charts(view: RunView) -> list[Chart]:
             "loss",
             "Training loss",
             f"Training loss by epoch, from {end}",
-            {"data": losses, "layout": _layout("epoch", "loss") | {"showlegend": False}},
+            {"data": losses, "layout": lay_out("epoch", "loss") | {"showlegend": False}},
             columns,
             rows,
         ),
@@ -174,9 +176,9 @@ def _lines(
     for index, group in enumerate(groups):
         y = [_round(value) for value in values(group)]
         x = list(range(first, first + len(y)))
-        line = _line(plain_text(group.name), x, y, series(index), dash(index))
-        data.append(line | {"mode": "lines+markers", "showlegend": len(groups) > 1})
-    layout = _layout("layer", label)
+        drawn = line(plain_text(group.name), x, y, series(index), dash(index))
+        data.append(drawn | {"mode": "lines+markers", "showlegend": len(groups) > 1})
+    layout = lay_out("layer", label)
     layout["xaxis"] |= {"dtick": 1} if groups and len(groups[0].shares) <= 20 else {}
     layout["yaxis"] |= {"range": [-0.02 * top, 1.03 * top], "tickformat": tick}
     rows: list[list[CellValue]] = [
@@ -191,13 +193,15 @@ def plain_text(name: str) -> str:
     return escape(name, quote=False).replace("$", "&#36;")
 
 
-def _line(name: str, x: Any, y: Any, color: str, dash: str = "solid", shown: bool = True) -> dict[str, Any]:
+def line(name: str, x: Any, y: Any, color: str, dash: str = "solid", shown: bool = True) -> dict[str, Any]:
+    """A line of a Plotly chart."""
     look = {"color": color, "dash": dash, "width": 2 if shown else 1}
     visible = {"line": look, "opacity": 1 if shown else 0.3}
     return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, **visible}
 
 
-def _layout(x: str, y: str, **more: Any) -> dict[str, Any]:
+def lay_out(x: str, y: str, **more: Any) -> dict[str, Any]:
+    """The layout of a Plotly chart with these axes."""
     return {
         "xaxis": {"title": {"text": x}},
         "yaxis": {"title": {"text": y}},

@@ -29,7 +29,10 @@ from cognn.report.page.packed_arrays import PackedArrays
 from cognn.report.palette import ACTIONS, FREE, MINE, RIGHT, SERIES, WRONG
 
 FULL_NODES, FULL_EDGES = 12_000, 150_000
-"""Size up to which the page draws the full graph; a larger graph opens on a neighbourhood."""
+"""Size up to which the page can draw the full graph."""
+CLEAR_NODES, CLEAR_EDGES = 1_000, 6_000
+"""Size up to which the page opens on the full graph; of a larger one a drawing is a tangle, so that it opens on a
+neighbourhood."""
 MOST_OUTPUTS = 8
 
 
@@ -96,6 +99,7 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         "allEdges": view.graph.num_edges,
         "allItems": dataset.num_items,
         "drawFull": bool(full),
+        "opensFull": view.board is not None or (len(nodes) <= CLEAR_NODES and edges.shape[1] <= CLEAR_EDGES),
         "board": None if view.board is None else {"shown": SHOWN, "mine": MINE, "free": FREE},
         "names": None if numbered else [str(i) if names is None else names[i] for i in items.tolist()],
         "outputs": groupings.output_names(dataset),

@@ -15,6 +15,7 @@ from cognn import __version__
 from cognn.config.toml import to_toml
 from cognn.files.atomic import write
 from cognn.files.json import read_json
+from cognn.report.data.conclusion import conclusion
 from cognn.report.data.run_view import RunView, model_name
 from cognn.report.data.selection import heads_on_page, relations_with_charts
 from cognn.report.page.charts import Chart, decision_charts, head_charts, relation_charts, training_charts
@@ -22,6 +23,7 @@ from cognn.report.page.explorer_data import explorer_data
 from cognn.report.page.head_maps import head_maps
 from cognn.report.page.relation_maps import relation_maps
 from cognn.report.page.relation_words import all_together, relation_note, what_nodes_do
+from cognn.report.page.score_charts import score_charts
 from cognn.run.train import run_config
 
 SCRIPTS = (
@@ -50,6 +52,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
     data = {
         "explorer": explorer,
         "training": [chart.as_dict() for chart in training_charts(view)],
+        "scores": [chart.as_dict() for chart in score_charts(view)],
         "decisions": _by_group(decision_charts(view)),
         "headDecisions": {head: _by_group(head_charts(view, head)) for head in heads_on_page(view)},
         "headMaps": [chart.as_dict() for chart in (*relation_maps(view), *head_maps(view))],
@@ -78,6 +81,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
             "title": escape(title),
             "subtitle": escape(subtitle),
             "style": _asset("style.css"),
+            "conclusion": _conclusion(view),
             "summary": _summary(view),
             "acts": what_nodes_do(view),
             "config": escape(to_toml(view.fitted.config).strip()),
@@ -123,6 +127,12 @@ def _shown_heads(view: RunView) -> str:
         f"{text} The page has room for {len(shown)} of the heads one by one, those that differ most from each other:"
         f" {', '.join(map(str, shown))}. The means and maps are of all {view.heads}."
     )
+
+
+def _conclusion(view: RunView) -> str:
+    """What the edges and the actions are worth, as HTML."""
+    sentences = " ".join(filter(None, conclusion(view)))
+    return f'<p class="conclusion">{escape(sentences)}</p>' if sentences else ""
 
 
 def _summary(view: RunView) -> str:
@@ -187,6 +197,8 @@ def _extent(explorer: dict[str, Any]) -> str:
         )
     if not explorer["drawFull"]:
         return "The graph is too large to draw at once. Search for any node to see its neighbourhood."
+    if not explorer["opensFull"]:
+        return "Search for any node to see its neighbourhood; Whole graph draws all nodes."
     return ""
 
 

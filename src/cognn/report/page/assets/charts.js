@@ -61,5 +61,7 @@ function download(chart) {
 
 function showTraining() {
   document.getElementById("training-charts").append(...page.training.map(chartCard));
+  if (!page.scores.length) document.getElementById("predictions").remove();
+  else document.getElementById("score-charts").append(...page.scores.map(chartCard));
 }
 

@@ -46,7 +46,7 @@ function play() {
 function choose(node, focus = false) {
   const view = painter.view;
   if (byGraph && !view.inside[node]) openGraph(graphOf(node));
-  else if (!run.drawFull && !byGraph && (!view.inside[node] || focus)) painter.show(neighbourhood(node));
+  else if (!state.whole && !byGraph && (!view.inside[node] || focus)) painter.show(neighbourhood(node));
   state.chosen = node;
   state.reach = run.layers ? reaches(node) : null;
   $("panel").replaceChildren(...panelOf(node, state.layer, state.reach, (other) => choose(other, true)));
@@ -209,8 +209,8 @@ async function start() {
     state.by = "correctness";
     document.querySelectorAll(".needs-layers").forEach((part) => part.remove());
   }
-  const first = run.why.length ? run.why[0].item : 0;
-  painter = new Painter(canvas, byGraph ? graphView(0) : run.drawFull ? fullView() : neighbourhood(first));
+  state.whole = run.drawFull && run.opensFull;
+  painter = new Painter(canvas, byGraph ? graphView(0) : state.whole ? fullView() : neighbourhood(worthSeeing()));
   for (const input of document.querySelectorAll("input[name=color]")) {
     input.checked = input.value === state.by;
     input.addEventListener("change", () => {
@@ -237,6 +237,18 @@ async function start() {
   $("zoom-in").addEventListener("click", () => (painter.zoom(1.4, ...middle()), repaint()));
   $("zoom-out").addEventListener("click", () => (painter.zoom(1 / 1.4, ...middle()), repaint()));
   $("fit").addEventListener("click", () => (painter.fit(), repaint()));
+  if (byGraph || !run.drawFull) $("whole").remove();
+  else {
+    const name = () => ($("whole").textContent = state.whole ? "Neighbourhood" : "Whole graph");
+    $("whole").addEventListener("click", () => {
+      state.whole = !state.whole;
+      painter.show(state.whole ? fullView() : neighbourhood(state.chosen < 0 ? worthSeeing() : state.chosen));
+      name();
+      repaint();
+      describe();
+    });
+    name();
+  }
   pointer(canvas);
   keys(canvas);
   release();

@@ -102,3 +102,13 @@ function neighbourhood(root) {
   return makeView(Uint32Array.from(nodes).sort(), positions, title);
 }
 
+// The node whose neighbourhood the page opens on: of the explained ones, or else of some, the one with about as many
+// nodes around it as are clear to see.
+const CLEAR = 60;
+
+function worthSeeing() {
+  const step = Math.max(1, Math.floor(run.numNodes / 40));
+  const some = run.why.length ? run.why.map((one) => one.node) : Array.from(range(0, run.numNodes)).filter((node) => node % step === 0);
+  const away = (node) => Math.abs(Math.log(neighbourhood(node).nodes.length / CLEAR));
+  return some.map((node) => [away(node), node]).reduce((a, b) => (b[0] < a[0] ? b : a))[1];
+}
