@@ -54,7 +54,9 @@ def test_the_base_network_is_compared_on_the_same_splits(tmp_path: Path) -> None
     view = run_of(tmp_path / "run", env="mean")
     assert view.base is not None
     gain = view.fitted.result["test"]["mean"] - base["test"]["mean"]
-    assert any(f"scores {gain:+.4f} against mean without actions over 2 splits" in sentence for sentence in conclusion(view))
+    assert any(
+        f"scores {gain:+.4f} against mean without actions over 2 splits" in sentence for sentence in conclusion(view)
+    )
 
 
 def test_without_targets_there_is_nothing_to_conclude(tmp_path: Path) -> None:
