@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from cognn.core import ops
 from cognn.core.graph import Graph
 from cognn.core.random import logistic
-from cognn.core.straight_through import BinaryStraightThrough
+from cognn.core.straight_through import AveragedStraightThrough
 from cognn.nn.action_network import ActionNetwork
 from cognn.nn.actions import ActionSpace, Decision
 from cognn.nn.hearing import Hearing
@@ -48,7 +48,7 @@ class EdgeSpace(ActionSpace):
         return Decision(logits.sigmoid(), None)
 
     def _chosen(self, logits: Tensor, inverse_temperature: Tensor, noise: Tensor | None) -> tuple[Tensor, Any]:
-        return BinaryStraightThrough.apply(logits, inverse_temperature, noise), None
+        return AveragedStraightThrough.apply(logits, inverse_temperature, noise), None
 
     def _decision(self, chosen: Tensor, codes: Any) -> Decision:
         return Decision(chosen, codes)
