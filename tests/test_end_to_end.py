@@ -114,7 +114,7 @@ def sane(kind: str, table: pl.DataFrame, files: Files) -> None:
         assert shares.to_numpy().min() >= 0
         assert shares.to_numpy().max() <= 1
     if kind == "binary":
-        assert ((table["p_yes"] > 0.5) == (table["prediction"] == "yes")).all()
+        assert ((table["p_yes"] > cognn.open_run("run").threshold()) == (table["prediction"] == "yes")).all()
     if kind == "multiclass":
         np.testing.assert_allclose(shares.to_numpy().sum(1), 1, atol=1e-5)
         assert table["prediction"].to_list() == [sorted(COLORS)[i] for i in shares.to_numpy().argmax(1)]

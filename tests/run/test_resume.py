@@ -23,6 +23,9 @@ from tests.toy_runs import batches, make_dataset, same, small, train_until_kille
 def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, tmp_path, monkeypatch) -> None:
     budget = 0.3 if kind == "binary" else None  # its multiplier is part of the state
     options = {"epochs": 12, "splits": "0", "schedule": "cosine", "edge_budget": budget, **batches(level)}
+    options |= (
+        {"scale_targets": "on"} if kind == "regression" else {"threshold": "validation", "class_weight": "balanced"}
+    )
     dataset, config = make_dataset(level, kind), small(**options)
     whole = tmp_path / "whole"
     run.create_run(config, whole, dataset)

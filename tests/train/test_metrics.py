@@ -136,8 +136,8 @@ def test_every_metric_is_one_of_scikit_learn() -> None:
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.3, 0.6, 0.9]), st.booleans()), min_size=1), st.floats(0, 1))
 def test_predicted_classes_of_two(metric: str, items: list[tuple[float, bool]], threshold: float) -> None:
     p, y = map(torch.tensor, zip(*items, strict=True))
-    found = score(Task("node", "binary", 1, metric), p.double().logit().unsqueeze(1), y.float(), threshold)
-    assert found == pytest.approx(OURS[metric](y, p.double().logit().sigmoid() > threshold))
+    found = score(Task("node", "binary", 1, metric), p.logit().unsqueeze(1), y.float(), threshold)
+    assert found == pytest.approx(OURS[metric](y, p.logit().sigmoid() > threshold))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -54,6 +54,7 @@ def train(arguments: list[str]) -> int:
     from cognn.report.progress import training_progress
     from cognn.report.terminal import show_data, show_summary
     from cognn.run import train as run
+    from cognn.run.defaults import describe
 
     if options.jobs < 1:
         raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
@@ -73,6 +74,8 @@ def train(arguments: list[str]) -> int:
         run.create_run(config, folder, dataset)
         if is_rank_zero() and not options.quiet:
             show_data(dataset)
+    if not options.quiet and is_rank_zero():
+        print(describe(run.run_config(folder).train), file=sys.stderr)
     try:
         with training_progress(run.run_config(folder), options.quiet or not is_rank_zero()) as report:
             summary = run.train_run(folder, options.jobs, report, dataset, options.tensorboard)

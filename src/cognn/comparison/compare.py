@@ -25,6 +25,7 @@ from cognn.errors import ConfigError, Interrupted, RunError
 from cognn.files.json import write_json
 from cognn.files.locks import exclusive
 from cognn.parallel.workers import in_parallel
+from cognn.run.defaults import decide
 from cognn.run.fit import Fitted, open_run
 from cognn.run.python_options import make_config, python_words
 from cognn.run.train import parse_numbers
@@ -159,6 +160,7 @@ def run_comparison(options: CompareOptions, dataset: Dataset | None = None, watc
 def make_plan(options: CompareOptions, dataset: Dataset) -> Plan:
     """The plan of a comparison."""
     config = Config(options.data, options.model, options.train)
+    decide(config.train, dataset)
     splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
     networks, directed = options.networks(), is_directed(dataset)
     rows = make_rows(config.model.env, directed, have_lightgbm(), networks)

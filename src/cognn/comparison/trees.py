@@ -14,6 +14,7 @@ from cognn.comparison.features import Table
 from cognn.data.dataset import Dataset, Split, Task
 from cognn.files.atomic import write
 from cognn.train import metrics
+from cognn.train.threshold import best_threshold
 
 ROUNDS, PATIENCE = 1000, 50
 DEFAULTS: dict[str, Any] = {
@@ -48,7 +49,13 @@ def have_lightgbm() -> bool:
 
 
 def train_trees(
-    x: Table, dataset: Dataset, split: Split, params: dict[str, Any], seed: int, limit: float = math.inf
+    x: Table,
+    dataset: Dataset,
+    split: Split,
+    params: dict[str, Any],
+    seed: int,
+    limit: float = math.inf,
+    threshold: float | None = 0.5,
 ) -> Trees:
     """Boost until the loss on the validation items has not improved for 50 rounds; the best round is kept.
 
@@ -59,6 +66,7 @@ def train_trees(
         params: Parameters of LightGBM besides :data:`DEFAULTS`.
         seed: Random seed.
         limit: Seconds to train at most.
+        threshold: Of a binary task; None for the best on the validation items.
     """
     began, task = time.perf_counter(), dataset.task
     y = dataset.y.numpy()
@@ -71,7 +79,11 @@ def train_trees(
         boosters.append(booster)
         stopped |= late
     parts = {name: dataset.labelled(items) for name, items in vars(split).items()}
-    scores = {name: _score(task, boosters, x, dataset.y, items) for name, items in parts.items()}
+    out = {name: _outputs(boosters, x, items) for name, items in parts.items() if len(items)}
+    if threshold is None:
+        threshold = best_threshold(task.metric, metrics.probabilities(out["val"]), dataset.y[parts["val"]])
+    scores = dict.fromkeys(parts, math.nan)
+    scores |= {name: metrics.score(task, out[name], dataset.y[parts[name]], threshold) for name in out}
     rounds = sum(booster.current_iteration() for booster in boosters)
     leaves = sum(tree["num_leaves"] for booster in boosters for tree in booster.dump_model()["tree_info"])
     return Trees(boosters, scores, rounds, leaves, time.perf_counter() - began, stopped)
@@ -113,9 +125,6 @@ def _objective(task: Task) -> dict[str, Any]:
     return {"objective": "binary"}
 
 
-def _score(task: Task, boosters: list[Any], x: Table, y: Tensor, items: Tensor) -> float:
-    if not len(items):
-        return math.nan
+def _outputs(boosters: list[Any], x: Table, items: Tensor) -> Tensor:
     outputs = [np.asarray(booster.predict(x[items.numpy()], raw_score=True)) for booster in boosters]
-    out = outputs[0] if outputs[0].ndim == 2 else np.stack(outputs, 1)
-    return metrics.score(task, torch.from_numpy(out), y[items])
+    return torch.from_numpy(outputs[0] if outputs[0].ndim == 2 else np.stack(outputs, 1))

@@ -10,9 +10,10 @@ from typing import Any
 from cognn.comparison.features import Table, item_features
 from cognn.comparison.plan import Plan, read_plan
 from cognn.comparison.rows import NEIGHBOUR_TREES, SPACE, TREE_SPACE, Row, points, row_config
-from cognn.comparison.trees import save_trees, train_trees
+from cognn.comparison.trees import Trees, save_trees, train_trees
 from cognn.config.changes import changed
 from cognn.config.options import Config
+from cognn.config.values import threshold
 from cognn.data.dataset import Dataset
 from cognn.data.hidden_test import hide_test
 from cognn.data.load import load_data
@@ -118,24 +119,23 @@ class _Trees:
     def try_out(self, folder: Path, point: dict[str, Any]) -> float:
         index = self.plan.splits[0]
         hidden = hide_test(self.dataset, index)
-        limit = self.plan.limit or math.inf
-        return train_trees(self.x, hidden, hidden.splits[index], point, self.plan.config.train.seed, limit).scores[
-            "val"
-        ]
+        return self._trees(hidden, index, point, self.plan.config.train.seed).scores["val"]
 
     def train(self, run: Path, point: dict[str, Any], seed: int) -> None:
         for index in self.plan.splits:
             path, number = run / f"split-{index}" / "result.json", self.plan.config.train.seed + seed + index
             if path.exists():
                 continue
-            trees = train_trees(
-                self.x, self.dataset, self.dataset.splits[index], point, number, self.plan.limit or math.inf
-            )
+            trees = self._trees(self.dataset, index, point, number)
             save_trees(trees, path.parent)
             result = {"split": index, "seed": number, "metric": self.plan.metric, "best_epoch": trees.rounds}
             result |= {"epochs": trees.rounds, **trees.scores, "seconds": round(trees.seconds, 2)}
             write_json(path, result | {"leaves": trees.leaves, "stopped": trees.is_stopped, "options": point})
             self.look()
+
+    def _trees(self, dataset: Dataset, index: int, point: dict[str, Any], seed: int) -> Trees:
+        limit, cut = self.plan.limit or math.inf, threshold(self.plan.config.train.threshold)
+        return train_trees(self.x, dataset, dataset.splits[index], point, seed, limit, cut)
 
 
 def _worker(folder: str, key: str) -> None:

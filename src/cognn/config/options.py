@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
+from cognn.config.values import class_weights, seconds, threshold
 from cognn.errors import ConfigError
 
 
@@ -182,8 +183,18 @@ class TrainConfig:
     """Factor of the learning rate at every such step."""
     clip: float = 0.0
     """Maximum gradient norm; 0 for no clipping."""
-    patience: int = 0
-    """Stop after this many epochs without a better validation score; 0 for no early stopping."""
+    patience: int | None = None
+    """Stop after this many epochs without a better validation score, 0 is never; by default 100 for your own data."""
+    max_time: str = ""
+    """Stop every split after this time, such as 90s, 30m or 2h; the time before a resume counts."""
+    class_weight: str = "none"
+    """Weights of the classes in the loss: none, balanced (inverse to their number of training items), or a number for
+    every class, such as 1,20."""
+    threshold: str = "auto"
+    """Probability above which a binary item is of the second class, or validation: the best for the metric on the
+    validation items; auto is that for your own data, else 0.5."""
+    scale_targets: Literal["auto", "on", "off"] = "auto"
+    """Scale the targets of a regression to mean 0 and variance 1 for the loss; auto is on for your own data."""
     eval_every: int = 1
     """Epochs between two evaluations."""
     batch_size: int = 32
@@ -247,9 +258,10 @@ class Config:
         _at_least(1, action_layers=m.action_layers, decoder_layers=m.decoder_layers, heads=m.heads)
         _at_least(1, epochs=t.epochs, step_size=t.step_size, eval_every=t.eval_every, batch_size=t.batch_size)
         _at_least(1, devices=t.devices, draws=t.draws)
-        _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience, samples=t.samples, seed=t.seed)
+        _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience or 0, samples=t.samples, seed=t.seed)
         _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0)
         _at_least(0, partitions=t.partitions)
+        seconds(t.max_time), class_weights(t.class_weight), threshold(t.threshold)  # reject other words
         if t.seed >= 2**62:
             raise ConfigError(f"seed: expected less than 2**62, got {t.seed}")
         for name in ("heads", "alpha", "theta") if m.model == "cognn" else ():
@@ -304,7 +316,8 @@ def resolved(model: dict[str, Any], train: dict[str, Any]) -> tuple[dict[str, An
         model = model | {"standard_bias": 0.0}
     if train["actions"] == "auto":
         train = train | {"actions": "argmax" if model["gates"] == "sampled" else "expected"}
-    return model, train
+    known = {"patience": 0, "threshold": "0.5", "scale_targets": "off"}
+    return model, train | {name: value for name, value in known.items() if train[name] in (None, "auto")}
 
 
 def refuse_unused(config: DataConfig, used: set[str], source: str) -> None:

@@ -55,6 +55,10 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
             ),
             soft_wrap=True,
         )
+    for name in dict.fromkeys(result["only_class"] for result in summary["splits"] if "only_class" in result):
+        splits = ", ".join(str(result["split"]) for result in summary["splits"] if result.get("only_class") == name)
+        text = f"warning: split {splits}: all test items are predicted as {name!r}; if classes are imbalanced, try"
+        console.print(Text(f"{text} --class-weight balanced, or --metric macro_f1"), soft_wrap=True)
     console.print(Text(f"run: {folder}"), soft_wrap=True)
 
 

@@ -9,6 +9,7 @@ from cognn.errors import ConfigError
 from cognn.train.build import predictions
 from cognn.train.calibration import temperature
 from cognn.train.conformal import class_sets, least_items, margin, nonconformity
+from cognn.train.metrics import probabilities
 
 
 class Calibration(NamedTuple):
@@ -20,10 +21,16 @@ class Calibration(NamedTuple):
     """Divides the outputs."""
     margin: Tensor | None = None
     """The score that the region of a prediction includes; see :func:`~cognn.train.conformal.margin`."""
+    threshold: float = 0.5
+    """The probability, before calibration, above which a binary item is of the second class."""
 
     def values(self, out: Tensor) -> Tensor:
         """Probabilities or values of outputs."""
         return predictions(self.kind, out / self.temperature)
+
+    def decide(self, out: Tensor) -> Tensor | None:
+        """Whether each binary item ``(items,)`` is of the second class; a temperature does not change it."""
+        return probabilities(out) > self.threshold if self.kind == "binary" else None
 
     def region(self, value: Tensor) -> Tensor | None:
         """The classes that are in a set, as booleans ``(items, classes)``, or intervals ``(items, targets, 2)``."""

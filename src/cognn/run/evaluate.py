@@ -32,7 +32,7 @@ def evaluate(fitted: Fitted, samples: int = 0, metric: str = "") -> dict[str, An
         scores: dict[str, Any] = {"metric": task.metric}
         for name, part in vars(dataset.splits[known["split"]]).items():
             part = dataset.labelled(part)
-            scores[name] = metrics.score(task, out[part], dataset.y[part])
+            scores[name] = metrics.score(task, out[part], dataset.y[part], fitted.threshold(known["split"]))
         results.append(known | scores)
     return summarise_run(dataset.name, fitted.config, results)
 
@@ -69,7 +69,8 @@ def evaluate_new(
     best = fitted.best_split if split is None else split
     wanted = [known["split"] for known in fitted.result["splits"]] if split is None else [split]
     outputs = {each: fitted.outputs(dataset, each, samples)[some] for each in wanted}
-    scores = {each: metrics.score(task, out, dataset.y[some]) for each, out in outputs.items()}
+    y, cuts = dataset.y[some], {each: fitted.threshold(each) for each in wanted}
+    scores = {each: metrics.score(task, out, y, cuts[each]) for each, out in outputs.items()}
     values = list(scores.values())
     return {
         "dataset": graph,
@@ -80,7 +81,7 @@ def evaluate_new(
         "mean": statistics.fmean(values),
         "std": statistics.stdev(values) if len(values) > 1 else 0.0,
         "split": best,
-        **_by_class(task, dataset.class_names, outputs[best], dataset.y[some]),
+        **_by_class(task, dataset.class_names, outputs[best], y, cuts[best]),
     }
 
 
@@ -95,7 +96,7 @@ def _all_items(dataset: Dataset) -> Tensor:
     return torch.arange(dataset.num_items)
 
 
-def _by_class(task: Task, names: list[str] | None, out: Tensor, y: Tensor) -> dict[str, Any]:
+def _by_class(task: Task, names: list[str] | None, out: Tensor, y: Tensor, threshold: float) -> dict[str, Any]:
     """The scores of every class or label, and the confusion matrix of classes; nothing for numbers."""
     if task.kind == "regression":
         return {}
@@ -105,8 +106,7 @@ def _by_class(task: Task, names: list[str] | None, out: Tensor, y: Tensor) -> di
         hits = [confusion(o[k] > 0, t[k], 2) for o, t, k in zip(out.T, y.T, known.T, strict=True)]
         rows = [[float(column[1]) for column in class_scores(counts)] for counts in hits]
         return {"classes": [_named_scores(name, row) for name, row in zip(names, rows, strict=True)]}
-    predicted = out.argmax(1) if task.kind == "multiclass" else out.view(-1) > 0
-    counts = confusion(predicted, y, len(names))
+    counts = confusion(metrics.predicted_classes(task, out, threshold), y, len(names))
     rows = torch.stack(class_scores(counts), 1).tolist()
     classes = [_named_scores(name, row) for name, row in zip(names, rows, strict=True)]
     return {"classes": classes, "confusion": counts.tolist()}

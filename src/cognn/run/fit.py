@@ -55,6 +55,8 @@ class Prediction:
     """What the codes mean; None for the four actions of nodes."""
     region: Tensor | None = None
     """With a coverage, sets of classes as booleans ``(items, classes)``, or intervals ``(items, targets, 2)``."""
+    decided: Tensor | None = None
+    """Of a binary task, whether each item is predicted to be of the second class, by the threshold of the run."""
 
 
 @dataclass
@@ -135,6 +137,7 @@ class Fitted:
         if dataset.target_nodes is not None:
             some = slice(*dataset.target_nodes)
             found.value, found.spread = found.value[some], None if found.spread is None else found.spread[some]
+            found.decided = None if found.decided is None else found.decided[some]
         found.region = held_out.region(found.value)
         if dataset.task.kind == "binary":  # the model has one output for two classes
             found.value = both_classes("binary", found.value)
@@ -145,8 +148,9 @@ class Fitted:
         """How outputs become predictions; see :meth:`predict`."""
         check_calibration(kind, calibrate, coverage)
         if not calibrate and coverage is None:
-            return Calibration(kind)
-        return fit_calibration(kind, *self.held_out(split), calibrate, coverage)
+            return Calibration(kind, threshold=self.threshold(split))
+        fitted = fit_calibration(kind, *self.held_out(split), calibrate, coverage)
+        return fitted._replace(threshold=self.threshold(split))
 
     def held_out(self, split: int | None = None) -> tuple[Tensor, Tensor]:
         """The outputs of a split's model for its validation items, and their targets.
@@ -191,7 +195,7 @@ class Fitted:
         some = dataset.labelled(some)
         if not len(some):
             raise DataError("data: no item has a target, so there is no score; give targets, or use predict")
-        return metrics.score(task, out[some], dataset.y[some])
+        return metrics.score(task, out[some], dataset.y[some], self.threshold(split))
 
     def outputs(self, dataset: Dataset, split: int | None = None, samples: int = 0) -> Tensor:
         """The outputs of a split's model for all items, as training scores them, or the mean of that many draws."""
@@ -216,7 +220,15 @@ class Fitted:
 
     def seed(self, split: int | None = None) -> int:
         """The seed of a split (by default the best), with which it was trained and is predicted."""
-        return int(next(s["seed"] for s in self.result["splits"] if s["split"] == self._index(split)))
+        return int(self._result(split)["seed"])
+
+    def threshold(self, split: int | None = None) -> float:
+        """The probability above which the model of a split (by default the best) predicts the second of two classes."""
+        return float(self._result(split).get("threshold", 0.5))
+
+    def _result(self, split: int | None) -> dict[str, Any]:
+        index = self._index(split)
+        return next(result for result in self.result["splits"] if result["split"] == index)
 
     def _index(self, split: int | None) -> int:
         trained = [result["split"] for result in self.result["splits"]]
@@ -257,10 +269,12 @@ def predict(
     """Predict every item as training scores it, and the spread over ``samples`` draws of the actions."""
     check_draws(samples)
     items, kind = Batcher(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
-    values = (calibration or Calibration(kind)).values
+    calibration = calibration or Calibration(kind)
+    values = calibration.values
     spreads, codes = [], []
     with precision(config):
-        value = values(forward_all(model, items, config)[0].float())
+        out = forward_all(model, items, config)[0].float()
+        value = values(out)
         for batch in items.all_batches() if cooperative(model) is not None else []:
             inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
@@ -270,7 +284,8 @@ def predict(
                 codes.append(model(*inputs, actions=eval_actions(config), return_trace=True)[1].actions)
     spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)
     inner = cooperative(model)
-    return Prediction(value, spread, acted, None if inner is None else inner.space)
+    space = None if inner is None else inner.space
+    return Prediction(value, spread, acted, space, decided=calibration.decide(out))
 
 
 def open_run(folder: str | Path, data: Any = None) -> Fitted:

@@ -83,8 +83,8 @@ def write_store_predictions(
         codes, space = None, None if inner is None else inner.space
         if inner is not None and keep_actions:  # (layers, N), or (layers, N, heads)
             codes = rows("actions").long().view(last - first, inner.num_layers, *inner.space.shape).transpose(0, 1)
-        value = held_out.values(value)
-        prediction = Prediction(value, spread, codes, space, held_out.region(value))
+        value, decided = held_out.values(value), held_out.decide(value)
+        prediction = Prediction(value, spread, codes, space, held_out.region(value), decided)
         return prediction_table(task.kind, names, store.ids(first, last), prediction)
 
     _write_table(out, scratch.folder, store.num_nodes, table)

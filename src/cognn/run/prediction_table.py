@@ -46,7 +46,8 @@ def prediction_table(
         columns |= _named("p", names, value)
         spread = None if spread is None else spread.gather(-1, best)
     elif kind == "binary":
-        columns["prediction"] = [names[int(p > 0.5)] for p in value.squeeze(-1).tolist()]
+        decided = value.squeeze(-1) > 0.5 if prediction.decided is None else prediction.decided
+        columns["prediction"] = [names[int(second)] for second in decided.tolist()]
         columns |= _named("p", names[1:], value)
     elif kind == "regression" and value.size(1) == 1:
         columns["prediction"] = value.squeeze(-1).numpy()

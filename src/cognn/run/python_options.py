@@ -1,7 +1,7 @@
 """The options of a run as Python writes them, and errors in the same words."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -45,10 +45,14 @@ def _plain(name: str, value: Any) -> Any:
         return config_name(value)
     if name in ("norm", "pool", "act") and isinstance(value, str):
         return _our_name(name, value)
-    if value is None and name in ("action", "norm", "residual", "encoding"):
+    if value is None and name in ("action", "norm", "residual", "encoding", "class_weight"):
         return "none"
-    if name in ("temperature", "direction_share") and type(value) in (int, float):
+    if name in ("temperature", "direction_share", "threshold", "max_time") and type(value) in (int, float):
         return str(value)
+    if name == "scale_targets" and type(value) is bool:
+        return "on" if value else "off"
+    if isinstance(value, Mapping) and name == "class_weight":
+        raise ConfigError("class_weight: expected a number for every class in their order, not a dictionary")
     if name == "splits" and type(value) is int:
         return str(value)
     if name == "edges" or isinstance(value, Path):

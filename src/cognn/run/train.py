@@ -31,11 +31,13 @@ from cognn.nn.options.resolve import is_remembered
 from cognn.parallel.cluster import detect_launcher, is_rank_zero
 from cognn.parallel.devices import RANK, make_fabric, on_rank_zero
 from cognn.parallel.workers import in_parallel, serve
+from cognn.run.defaults import decide
 from cognn.run.log_tail import RunCallback, follow_logs
 from cognn.run.tensorboard import SplitEvents, need_tensorboard
 from cognn.train.build import build_model
 from cognn.train.checkpoint import check_identity, fingerprint, run_identity
 from cognn.train.loop import Epoch, train_split
+from cognn.train.objective import check_objective
 from cognn.train.samplers import cached_partition, check_sampling, log_sampling, partition_folder
 
 
@@ -62,7 +64,9 @@ def create_run(config: Config, out: Path, dataset: Dataset) -> None:
     launcher = detect_launcher()
     if launcher is not None:
         launcher.set_devices(config.train)
+    decide(config.train, dataset)
     config.check()
+    check_objective(config.train, dataset)
     _check_metric(dataset, parse_numbers("splits", config.data.splits, len(dataset.splits)))
     check_sampling(config, dataset)
     # The model is built before the folder exists, which would block the next attempt; wrapped PyG layers are tried out.

@@ -35,6 +35,12 @@ def _inner(model: nn.Module) -> nn.Module:
     return model.model if isinstance(model, Encoded) else model
 
 
+def output_layer(model: nn.Module) -> nn.Linear:
+    """The linear map to the outputs, the last step of every model."""
+    inner: Any = _inner(model)
+    return inner.decoder[-1]
+
+
 def freeze_actions(model: nn.Module) -> None:
     """Exclude the action network and its temperature from training; with heads, its gates are random functions."""
     inner = cooperative(model)

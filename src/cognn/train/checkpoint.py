@@ -31,6 +31,8 @@ class TrainState:
     best_epoch: int = 0
     best_scores: dict[str, float] | None = None
     """Scores of all parts of the split at the best epoch."""
+    best_facts: dict[str, Any] = field(default_factory=dict)
+    """What else its result says: the threshold, and the class that all test items are predicted to be."""
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     """Training time up to the last checkpoint."""
@@ -39,9 +41,9 @@ class TrainState:
     log_bytes: int = 0
     """Size of ``metrics.jsonl`` at the last checkpoint."""
 
-    def keep_best(self, scores: dict[str, float]) -> None:
+    def keep_best(self, scores: dict[str, float], facts: dict[str, Any]) -> None:
         """Remember the weights and scores of this epoch as the best."""
-        self.best, self.best_epoch, self.best_scores = scores["val"], self.epoch, scores
+        self.best, self.best_epoch, self.best_scores, self.best_facts = scores["val"], self.epoch, scores, facts
         self.best_weights = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
 
     def save(self, path: Path, identity: dict[str, Any], fabric: Fabric) -> None:
@@ -54,6 +56,7 @@ class TrainState:
             "best_epoch": self.best_epoch,
             "best": self.best,
             "scores": self.best_scores,
+            "facts": self.best_facts,
             "seconds": self.seconds,
             "metrics": self.log_bytes,
             "multiplier": self.multiplier,
@@ -78,7 +81,8 @@ class TrainState:
             progress = facts["progress"]
             self.epoch, self.best_epoch, self.best = progress["epoch"], progress["best_epoch"], progress["best"]
             self.best_scores, self.seconds, self.log_bytes = (progress[k] for k in ("scores", "seconds", "metrics"))
-            self.multiplier = progress.get("multiplier", 0.0)  # checkpoints of 0.1 have none
+            # Checkpoints of 0.1 have none.
+            self.multiplier, self.best_facts = progress.get("multiplier", 0.0), progress.get("facts", {})
         if broadcast(fabric, self.epoch) != self.epoch:
             raise RunError(
                 f"{path}: process {fabric.global_rank} does not see the file that rank 0 sees; share the folder"

@@ -15,16 +15,17 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from cognn.config.options import Config, TrainConfig
+from cognn.config.values import seconds
 from cognn.data.dataset import Dataset
 from cognn.errors import Diverged, Interrupted, RunError
 from cognn.files.json import to_json, write_json
 from cognn.files.locks import exclusive
 from cognn.files.tensors import save_tensors
 from cognn.parallel.devices import all_reduce_sum, broadcast, make_fabric, on_rank_zero, sum_gradients
-from cognn.train import metrics
 from cognn.train.batcher import Batcher, drop_edges, forward_all
 from cognn.train.build import build_model, freeze_actions, num_parameters, set_execution
 from cognn.train.checkpoint import TrainState, run_identity
+from cognn.train.objective import Objective
 from cognn.train.provenance import origin
 from cognn.train.samplers import make_sampler
 
@@ -126,13 +127,16 @@ class _SplitTrainer:
             if not len(self.split[name]):
                 raise RunError(f"{dataset.name}: split {index} has no labelled {name} items; give it some")
         self.split = {name: part.to(fabric.device) for name, part in self.split.items()}
+        self.objective = Objective(t, dataset, self.batcher.y[self.split["train"]])
+        self.max_seconds, self.late = seconds(t.max_time), False
         self.state = TrainState(model, optimizer)
 
     def train(self) -> dict[str, Any]:
-        """Train until the last epoch, or until the validation score has not improved for ``patience`` epochs."""
+        """Train to the last epoch, until ``patience`` is exhausted, or until the time is over."""
         fabric, state = self.fabric, self.state
         state.restore(self.checkpoint, self.identity, fabric)
         self.began, saved = time.perf_counter() - state.seconds, time.perf_counter()
+        self.late = state.seconds >= self.max_seconds
         writes = fabric.is_global_zero
         opened = _open_log(self.folder / "metrics.jsonl", state.log_bytes) if writes else nullcontext()
         with _defer_signals() as stop_requested, opened as log:
@@ -140,6 +144,7 @@ class _SplitTrainer:
             while not finished:
                 lr = learning_rate(self.config, state.epoch)
                 loss = self.train_epoch(lr)
+                self.late = time.perf_counter() - self.began >= self.max_seconds
                 if writes and self.evaluation_due():
                     self.evaluate(loss, lr, log)
                 # Processes differ in scores, clocks and signals, so they agree on what to do.
@@ -174,7 +179,7 @@ class _SplitTrainer:
                 with fabric.autocast(), _explain_batch_norm():
                     out = self.state.model(batch.x, batch.graph, batch.edge_attr, **options)
                 out, trace = out if options else (out, None)
-                loss = metrics.loss(self.task, out[rows], self.batcher.y[batch.items[rows]])
+                loss = self.objective.loss(out[rows], self.batcher.y[batch.items[rows]])
                 price: Tensor | float = 0.0
                 if trace is not None:
                     kept = trace.expected_kept().mean()
@@ -206,32 +211,33 @@ class _SplitTrainer:
         return self.state.multiplier * excess + PENALTY / 2 * excess**2
 
     def evaluation_due(self) -> bool:
-        """Whether this epoch is evaluated."""
-        return self.state.epoch % self.config.eval_every == 0 or self.state.epoch == self.config.epochs
+        """Whether this epoch is evaluated: every ``eval_every`` epochs, and at the end."""
+        return self.late or self.state.epoch % self.config.eval_every == 0 or self.state.epoch == self.config.epochs
 
     def evaluate(self, loss: float, lr: float, log: Any) -> None:
         """Score all parts of the split, log a line, and keep the weights if they are the best."""
         config, state, task = self.config, self.state, self.task
         # Tracing the actions takes a little longer, so not every evaluation does.
         trace = state.epoch == config.epochs or (state.epoch // config.eval_every) % 10 == 1
-        with self.fabric.autocast():
-            out, kept = forward_all(state.model, self.batcher, config, trace=trace and not config.samples)
-        if not bool(out.isfinite().all()):
-            raise self.diverged(f"an output is not finite after epoch {state.epoch}")
-        scores = {name: metrics.score(task, out[part], self.batcher.y[part]) for name, part in self.split.items()}
-        line = Epoch(state.epoch, loss, lr, **scores, seconds=time.perf_counter() - self.began, kept=kept)
-        log.write(to_json(asdict(line)) + "\n")
-        sign = 1 if task.higher_is_better else -1
-        if state.best is None or math.isnan(state.best) or sign * scores["val"] > sign * state.best:
-            state.keep_best(scores)
+        with self.objective.in_units(state.model):
+            with self.fabric.autocast():
+                out, kept = forward_all(state.model, self.batcher, config, trace=trace and not config.samples)
+            if not bool(out.isfinite().all()):
+                raise self.diverged(f"an output is not finite after epoch {state.epoch}")
+            scores, facts = self.objective.score(out, self.batcher.y, self.split)
+            line = Epoch(state.epoch, loss, lr, **scores, seconds=time.perf_counter() - self.began, kept=kept)
+            log.write(to_json(asdict(line)) + "\n")
+            sign = 1 if task.higher_is_better else -1
+            if state.best is None or math.isnan(state.best) or sign * scores["val"] > sign * state.best:
+                state.keep_best(scores, facts)
         assert state.best is not None
         self.callback(line, state.best, state.best_epoch)
 
     def finished(self) -> bool:
-        """Whether the last epoch is reached, or ``patience`` is exhausted."""
+        """Whether the last epoch is reached, ``patience`` is exhausted, or the time is over."""
         config, epoch = self.config, self.state.epoch
         waited = epoch - self.state.best_epoch if epoch % config.eval_every == 0 else 0
-        return epoch == config.epochs or (config.patience > 0 and waited >= config.patience)
+        return self.late or epoch == config.epochs or bool(config.patience and waited >= config.patience)
 
     def save(self, log: Any) -> None:
         """Write a checkpoint, unless a weight has diverged."""
@@ -255,6 +261,8 @@ class _SplitTrainer:
             "best_epoch": state.best_epoch,
             "epochs": state.epoch,
             **(state.best_scores or {}),
+            **state.best_facts,
+            **self.objective.facts(),
             "seconds": round(state.seconds, 2),
             "parameters": num_parameters(state.model),
             "threads": torch.get_num_threads(),

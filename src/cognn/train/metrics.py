@@ -13,16 +13,34 @@ from cognn.data.dataset import Task
 from cognn.train.confusion import confusion
 
 
-def loss(task: Task, out: Tensor, y: Tensor) -> Tensor:
-    """Mean loss over the known targets: cross entropy, or the absolute error of a regression."""
+def loss(task: Task, out: Tensor, y: Tensor, weights: Tensor | None = None) -> Tensor:
+    r"""Mean loss over the known targets: cross entropy, or the absolute error of a regression.
+
+    With weights of the classes it is :math:`\tfrac{1}{n} \sum_i w_{y_i} \ell_i`.
+
+    Args:
+        task: The task.
+        out: The outputs of a model.
+        y: The targets.
+        weights: Weight of every class ``(classes,)``, for several labels ``(labels, 2)``.
+    """
+    known, how = ~torch.isnan(y), "mean" if weights is None else "none"
+    if task.kind == "regression":
+        return (out - y)[known].abs().mean()
     if task.kind == "multiclass":
-        return cross_entropy(out, y)
-    if task.kind == "binary":
-        return binary_cross_entropy_with_logits(out.squeeze(-1), y)
-    known = ~torch.isnan(y)
+        each = cross_entropy(out, y, reduction=how)
+    elif task.kind == "binary":
+        each = binary_cross_entropy_with_logits(out.squeeze(-1), y, reduction=how)
+    else:
+        each = binary_cross_entropy_with_logits(out[known], y[known], reduction=how)
+    if weights is None:
+        return each
     if task.kind == "multilabel":
-        return binary_cross_entropy_with_logits(out[known], y[known])
-    return (out - y)[known].abs().mean()
+        label = torch.arange(y.size(1), device=y.device).expand_as(y)[known]
+        weight = weights[label, y[known].long()]
+    else:
+        weight = weights[y.long()]
+    return (weight.to(each.dtype) * each).mean()
 
 
 def score(task: Task, out: Tensor, y: Tensor, threshold: float = 0.5) -> float:
@@ -44,17 +62,27 @@ def score(task: Task, out: Tensor, y: Tensor, threshold: float = 0.5) -> float:
     out = out.detach().double()
     if task.kind == "regression":
         return _error(task.metric, out, y.double())
+    if task.kind != "multilabel" and task.metric not in RANKINGS:
+        return _hard(task.metric, predicted_classes(task, out, threshold), y, max(2, task.num_outputs))
     if task.kind == "binary":
-        return _binary(task.metric, out.squeeze(-1).sigmoid(), y, threshold)
+        return _binary(task.metric, out.squeeze(-1).sigmoid(), y)
     if task.kind == "multiclass":
-        if task.metric not in RANKINGS:
-            return _hard(task.metric, out.argmax(-1), y, task.num_outputs)
         columns = [(p, y == code) for code, p in enumerate(out.softmax(-1).unbind(-1))]
     else:
         pairs = zip(out.sigmoid().unbind(-1), y.unbind(-1), strict=True)
         columns = [(p[~target.isnan()], target[~target.isnan()]) for p, target in pairs]
     metric: Metric = "f1" if task.metric == "macro_f1" else task.metric
     return float(torch.tensor([_binary(metric, p, target) for p, target in columns]).nanmean())
+
+
+def probabilities(out: Tensor) -> Tensor:
+    """The probability ``(items,)`` of the second class of a binary task, in the precision of predictions."""
+    return out.detach().float().squeeze(-1).sigmoid()
+
+
+def predicted_classes(task: Task, out: Tensor, threshold: float = 0.5) -> Tensor:
+    """The predicted class ``(items,)`` of a binary or multiclass task."""
+    return (probabilities(out) > threshold).long() if task.kind == "binary" else out.argmax(-1)
 
 
 def _error(metric: Metric, out: Tensor, y: Tensor) -> float:
@@ -82,8 +110,8 @@ def _error_of_one(metric: Metric, out: Tensor, y: Tensor) -> Tensor:
     return 1 - squares.sum() / variance if variance else (squares.sum() == 0).double()
 
 
-def _hard(metric: Metric, predicted: Tensor, target: Tensor, classes: int) -> float:
-    r"""A metric of the predicted classes; nan without items.
+def of_confusion(metric: Metric, counts: Tensor) -> Tensor:
+    r"""A metric of the predicted classes, for one confusion matrix or several ``(..., classes, classes)``.
 
     With :math:`C_{ij}` the items of class i that are predicted as j, :math:`n` all items, :math:`a_i` those of class i
     and :math:`p_i` those predicted as i:
@@ -96,23 +124,31 @@ def _hard(metric: Metric, predicted: Tensor, target: Tensor, classes: int) -> fl
 
     F1 is that of the second class.  F1 and MCC are 0 where they would be 0 / 0.
     """
-    if metric == "accuracy" or not len(target):
-        return float((predicted == target).double().mean())
-    counts = confusion(predicted, target, classes).double()
-    hits, actual, guessed, n = counts.diag(), counts.sum(1), counts.sum(0), counts.sum()
+    counts = counts.double()
+    hits, actual, guessed = counts.diagonal(dim1=-2, dim2=-1), counts.sum(-1), counts.sum(-2)
+    n, right = actual.sum(-1), hits.sum(-1)
+    if metric == "accuracy":
+        return right / n
     if metric == "balanced_accuracy":
-        return float((hits / actual)[actual > 0].mean())
+        return (hits / actual).nanmean(-1)
     if metric == "mcc":
-        spread = (n**2 - actual.square().sum()) * (n**2 - guessed.square().sum())
-        return float((n * hits.sum() - actual @ guessed) / spread.sqrt()) if spread else 0.0
+        spread = (n**2 - actual.square().sum(-1)) * (n**2 - guessed.square().sum(-1))
+        return torch.where(spread > 0, (n * right - (actual * guessed).sum(-1)) / spread.sqrt(), 0.0)
     f1 = 2 * hits / (actual + guessed)
-    return float(f1.nanmean() if metric == "macro_f1" else f1[1].nan_to_num(0))
+    return f1.nanmean(-1) if metric == "macro_f1" else f1[..., 1].nan_to_num(0)
 
 
-def _binary(metric: Metric, p: Tensor, target: Tensor, threshold: float = 0.5) -> float:
+def _hard(metric: Metric, predicted: Tensor, target: Tensor, classes: int) -> float:
+    """A metric of the predicted classes; nan without items."""
+    if not len(target):
+        return float("nan")
+    return float(of_confusion(metric, confusion(predicted, target, classes)))
+
+
+def _binary(metric: Metric, p: Tensor, target: Tensor) -> float:
     target = target.long()
     if metric not in RANKINGS:
-        return _hard(metric, p > threshold, target, 2)
+        return _hard(metric, p > 0.5, target, 2)
     if len(target) == 0 or target.min() == target.max():
         return float("nan")
     return float((_roc_auc if metric == "roc_auc" else _average_precision)(*hits(p, target)))

@@ -27,10 +27,12 @@ from cognn.data.load import load_data
 from cognn.errors import ConfigError, Diverged, Interrupted, RunError
 from cognn.files.json import read_json
 from cognn.parallel.workers import in_parallel, serve
+from cognn.run.defaults import decide
 from cognn.run.train import parse_numbers
 from cognn.train.build import build_model
 from cognn.train.checkpoint import fingerprint
 from cognn.train.loop import Epoch, train_split
+from cognn.train.objective import check_objective
 from cognn.train.samplers import check_sampling
 from cognn.tune.report import summarise_study
 from cognn.tune.study import (
@@ -83,6 +85,7 @@ def tune(options: TuneOptions, report: TrialCallback | None = None, dataset: Dat
         fits = partial(check_fits, dataset)
         space, config = search_space(dataset.name, config, given, options.space, preset, fits)
         config = replace(config, data=replace(config.data, dataset=config.data.dataset or dataset.name, splits=""))
+        decide(config.train, dataset)
         task, folder = dataset.task, options.out or Path("runs") / f"{dataset.name}-{config.model.model}-tune"
         plan = StudyPlan(dataset.name, task.metric, task.higher_is_better, fingerprint(dataset), splits, space, config)
     with study_lock(folder), open_study(folder, options, plan) as study:
@@ -97,6 +100,7 @@ def tune(options: TuneOptions, report: TrialCallback | None = None, dataset: Dat
 def check_fits(dataset: Dataset, config: Config) -> None:
     """Reject a config that does not fit the dataset."""
     check_sampling(config, dataset)
+    check_objective(config.train, dataset)
     try:
         with torch.device("meta"):  # the model's own checks, without its weights
             build_model(config.model, dataset)

@@ -56,7 +56,7 @@ def group_by_class(dataset: Dataset) -> Grouping:
     return _quartiles("target", mean)
 
 
-def group_by_correctness(dataset: Dataset, value: Tensor) -> Grouping:
+def group_by_correctness(dataset: Dataset, value: Tensor, decided: Tensor | None = None) -> Grouping:
     """Items by whether the prediction is right; for regression, whether the error is at most the median."""
     y, kind = dataset.y, dataset.task.kind
     if kind == "regression":
@@ -69,7 +69,8 @@ def group_by_correctness(dataset: Dataset, value: Tensor) -> Grouping:
         if kind == "multiclass":
             known, right = y >= 0, value.argmax(-1) == y
         elif kind == "binary":
-            known, right = ~torch.isnan(y), (value[:, -1] > 0.5) == (y > 0.5)
+            second = value[:, -1] > 0.5 if decided is None else decided
+            known, right = ~torch.isnan(y), second == (y > 0.5)
         else:
             known = ~torch.isnan(y).any(-1)
             right = ((value > 0.5) == (y > 0.5)).all(-1)

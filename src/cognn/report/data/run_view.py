@@ -85,7 +85,7 @@ class RunView:
     @cached_property
     def correctness(self) -> Grouping:
         """Items by correctness."""
-        return group_by_correctness(self.dataset, self.prediction.value)
+        return group_by_correctness(self.dataset, self.prediction.value, self.prediction.decided)
 
     @cached_property
     def groupings(self) -> list[Grouping]:

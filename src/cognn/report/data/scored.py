@@ -23,6 +23,13 @@ class Scored:
     """Probabilities or values ``(n, names)``."""
     y: Tensor
     """Targets ``(n,)`` of classes as codes, else ``(n, names)`` with nan where one is missing."""
+    decided: Tensor | None = None
+    """Of two classes, whether the second is predicted, by the threshold of the run."""
+
+    @property
+    def predicted(self) -> Tensor:
+        """The predicted classes ``(n,)``."""
+        return self.value.argmax(1) if self.decided is None else self.decided.long()
 
 
 def scored(view: RunView) -> Scored:
@@ -30,7 +37,8 @@ def scored(view: RunView) -> Scored:
     dataset, (part, items) = view.dataset, scored_part(view)
     value, y = values_per_output(dataset, view.prediction.value)[items], dataset.y[items]
     several = dataset.task.kind in ("multilabel", "regression")
-    return Scored(PARTS[part], output_names(dataset), value, y.view(len(y), -1) if several else y.long())
+    decided = None if view.prediction.decided is None else view.prediction.decided[items]
+    return Scored(PARTS[part], output_names(dataset), value, y.view(len(y), -1) if several else y.long(), decided)
 
 
 def scored_part(view: RunView) -> tuple[str, Tensor]:

@@ -147,13 +147,14 @@ def training_charts(view: RunView) -> list[Chart]:
     alt = f"{metric} on {', '.join(parts) or 'no'} items by epoch; the best epoch is {best['best_epoch']}"
     mark = {"type": "line", "x0": best["best_epoch"], "x1": best["best_epoch"], "yref": "paper", "y0": 0, "y1": 1}
     layout = lay_out("epoch", metric, shapes=[mark | {"line": {"dash": "dot", "width": 1, "color": "#888"}}])
+    title = "Training loss" + (" on scaled targets" if view.fitted.config.train.scale_targets == "on" else "")
     end = f"{losses[-1]['y'][0]:.3g} to {losses[-1]['y'][-1]:.3g}" if losses else "nothing"
     return [
         Chart("scores", "Score", alt, {"data": scores, "layout": layout}, columns, rows),
         Chart(
             "loss",
-            "Training loss",
-            f"Training loss by epoch, from {end}",
+            title,
+            f"{title} by epoch, from {end}",
             {"data": losses, "layout": lay_out("epoch", "loss") | {"showlegend": False}},
             columns,
             rows,

@@ -39,7 +39,7 @@ def score_charts(view: RunView) -> list[Chart]:
         return [_scatter(found)]
     charts = []
     if kind != "multilabel":
-        counts = confusion(found.value.argmax(1), found.y, len(found.names))
+        counts = confusion(found.predicted, found.y, len(found.names))
         charts += [_confusion(found, counts)] if len(found.names) <= MOST_CLASSES else []
         charts.append(_by_class(found, [tuple(row) for row in torch.stack(class_scores(counts), 1).tolist()]))
     else:
