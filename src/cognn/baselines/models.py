@@ -10,6 +10,7 @@ from torch_geometric.nn.inits import reset
 from cognn.baselines.residual_blocks import ALPHA, BLOCK_SPECS, THETA, make_blocks, make_norm
 from cognn.core import random as noise
 from cognn.core.graph import Graph
+from cognn.core.sparse_features import linear
 from cognn.nn import checks
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
@@ -149,7 +150,7 @@ class Baseline(nn.Module):
         graph, edge_attr, edge_weight, batch, num_graphs = checks.arguments(
             self, dtype, *given, edge_weight=edge_weight
         )
-        h = self.encoder(noise.dropout(x, self.input_dropout, self.training))
+        h = linear(self.encoder, x, self.input_dropout, self.training)
         checks.finite(x, h)
         first = self.act(h) if self.name == "gcnii" else None  # without dropout: every layer reads it
         h = self.act(self._drop(h))
@@ -159,8 +160,8 @@ class Baseline(nn.Module):
         h = self.norm(h)
         if self.pool is not None:
             h = POOLS[self.pool](h, batch, num_graphs)
-        for linear in self.decoder[:-1]:
-            h = self._drop(self.act(linear(h)))
+        for layer in self.decoder[:-1]:
+            h = self._drop(self.act(layer(h)))
         return cast(Tensor, self.decoder[-1](h))
 
     def _drop(self, h: Tensor) -> Tensor:

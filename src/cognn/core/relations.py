@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Adjacency, Graph
-from cognn.core.sorting import sort_edges
+from cognn.core.sorting import rectangular_edges, sort_edges
 
 FEW = 3
 """Up to this many relations each keeps all nodes; with more, most nodes have no edge of a given relation."""
@@ -86,11 +86,7 @@ def _stack(graph: Graph, both: bool) -> RelationStack:
 
 def _rectangular(edge_index: Tensor, num_senders: int, num_receivers: int) -> Adjacency:
     """An adjacency whose receivers are no senders; it has neither self-loops nor rows of its own."""
-    tensors = sort_edges(edge_index, max(num_senders, num_receivers))._asdict()
-    tensors["in_ptr"], tensors["out_ptr"] = (
-        tensors["in_ptr"][: num_receivers + 1],
-        tensors["out_ptr"][: num_senders + 1],
-    )
+    tensors = rectangular_edges(edge_index, num_senders, num_receivers)
     tensors["ones"] = torch.ones(edge_index.size(1), device=edge_index.device)
     return Adjacency.from_tensors(tensors, num_senders, num_receivers)
 

@@ -87,3 +87,22 @@ def _pointers(row: Tensor, num_rows: int) -> Tensor:
 def index_type(num_nodes: int, num_edges: int) -> torch.dtype:
     """The smaller of int32 and int64 that can index all nodes and edges."""
     return torch.int32 if max(num_nodes, num_edges) < 2**31 - 1 else torch.int64
+
+
+def rectangular_edges(edge_index: Tensor, num_senders: int, num_receivers: int) -> dict[str, Tensor]:
+    """:func:`sort_edges` for senders that are no receivers, each counted from 0, by the names of its tensors."""
+    tensors = sort_edges(edge_index, max(num_senders, num_receivers))._asdict()
+    tensors["in_ptr"] = tensors["in_ptr"][: num_receivers + 1]
+    tensors["out_ptr"] = tensors["out_ptr"][: num_senders + 1]
+    return tensors
+
+
+def concat_ranges(start: Tensor, count: Tensor) -> Tensor:
+    """``arange(start[i], start[i] + count[i])`` of every ``i``, concatenated."""
+    return owned_ranges(start, count)[0]
+
+
+def owned_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The concatenated ranges, the range of every entry, and by how much concatenation shifts every range."""
+    owner, shift = torch.repeat_interleave(count), count.cumsum(0) - count - start
+    return torch.arange(len(owner), device=start.device) - shift[owner], owner, shift

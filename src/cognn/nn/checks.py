@@ -10,6 +10,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from cognn.core.graph import Graph, as_graph
 from cognn.core.graph_checks import check_weight_type, refuse_not_finite
+from cognn.core.sparse_features import LAYOUTS, as_csr, is_sparse
 from cognn.nn.actions import ACTION_MODES, ActionSpace
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 
@@ -86,7 +87,8 @@ def arguments(
         batch, own = prepared.batch, prepared.num_graphs
         num_graphs = own if num_graphs is None else num_graphs
     if batch is None:  # one graph
-        return Inputs(prepared, edge_attr, weight, x.new_zeros(x.size(0), dtype=torch.long), num_graphs)
+        one_graph = torch.zeros(x.size(0), dtype=torch.long, device=x.device)
+        return Inputs(prepared, edge_attr, weight, one_graph, num_graphs)
     graph_numbers(batch, prepared.num_nodes, num_graphs)
     return Inputs(prepared, edge_attr, weight, batch, num_graphs)
 
@@ -112,8 +114,11 @@ def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
         raise TypeError("x: is traced by torch.fx, as to_hetero does; use CoGNN.from_hetero(data, ...) instead")
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a float tensor of shape (N, {in_channels}), got {type(x).__name__}")
-    if x.layout != torch.strided:
-        raise TypeError(f"x: expected a dense tensor, got layout {x.layout}; convert with x.to_dense()")
+    if is_sparse(x) and x.layout not in LAYOUTS:
+        raise TypeError(f"x: expected a dense, CSR or COO tensor, got {x.layout}; convert with x.to_sparse_csr()")
+    if is_sparse(x) and (x.requires_grad or x.dense_dim()):
+        what = "requires a gradient" if x.requires_grad else "has dense dimensions"
+        raise TypeError(f"x: is sparse and {what}; convert with x.to_dense()")
     if not x.is_floating_point():
         raise TypeError(f"x: expected floats, got {x.dtype}; convert with x.float()")
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
@@ -124,6 +129,9 @@ def features(x: Tensor, in_channels: int, dtype: torch.dtype) -> None:
 
 def finite(x: Tensor, encoded: Tensor) -> None:
     """Reject nan and infinite features.  They propagate to ``encoded``, which is checked instead if it is narrower."""
+    if is_sparse(x):
+        _finite_entries(x, encoded)
+        return
     narrower = encoded if encoded.size(1) < x.size(1) else x
     if torch.compiler.is_compiling() or (not x.is_inference() and _seen.get(x) == _passed(x, finite, ())):
         return
@@ -294,6 +302,18 @@ def _weights(name: str, value: Tensor, divides: bool) -> None:
             f"{name}: edge {edge} is {value[edge].item():g}, but mean, gcn and gat divide by sums of weights; give"
             " weights of 0 or more, or use sum or gin for env and action"
         )
+
+
+def _finite_entries(x: Tensor, encoded: Tensor) -> None:
+    if torch.compiler.is_compiling() or bool(encoded.detach().sum().isfinite()):
+        return
+    x = as_csr(x)
+    wrong = x.values().isfinite().logical_not().nonzero()
+    if len(wrong):
+        entry = int(wrong[0])
+        row = int(torch.searchsorted(x.crow_indices(), entry, right=True)) - 1
+        at = f"row {row}, column {int(x.col_indices()[entry])}"
+        raise ValueError(f"x: {at} is {x.values()[entry].item()}; all values must be finite")
 
 
 def codes(name: str, value: Tensor, categories: tuple[int, ...]) -> None:

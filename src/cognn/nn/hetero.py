@@ -78,6 +78,11 @@ class HeteroCoGNN(nn.Module):
         width, some = sum(self.widths.values()), next(iter(x_dict.values()))
         for number, (kind, own) in enumerate(self.widths.items()):
             x = x_dict.get(kind, some.new_zeros(0, own))
+            if x.layout != torch.strided:
+                raise TypeError(
+                    f"x_dict[{kind!r}]: is sparse, which this model does not take; use x.to_dense(), or join the types"
+                    " with data.to_homogeneous()"
+                )
             if x.dim() != 2 or x.size(1) != own:
                 raise ValueError(f"x_dict[{kind!r}]: expected shape (N, {own}), got {tuple(x.shape)}")
             row = x.new_zeros(len(x), width + len(self.widths))

@@ -14,6 +14,7 @@ from torch_geometric.nn import JumpingKnowledge
 
 from cognn.core.graph import Graph
 from cognn.core.random import dropout as drop
+from cognn.core.sparse_features import linear
 from cognn.nn import checks
 from cognn.nn.action_network import ActionNetwork
 from cognn.nn.actions import ACTION_MODES, GATE_KINDS, SPACES, ActionMode, GateKind, SpaceName
@@ -245,7 +246,7 @@ class CoGNN(nn.Module):
         """Outputs ``(N, out_channels)``, or ``(num_graphs, out_channels)`` with ``pool``.
 
         Args:
-            x: Node features ``(N, in_channels)``.
+            x: Node features ``(N, in_channels)``, dense or a sparse CSR or COO tensor, which is never made dense.
             edge_index: Edges ``(2, E)``, senders above receivers, or a prepared :class:`Graph`.  A tensor is sorted
                 once and cached; a change through ``.data`` or a shared NumPy array is not noticed.
             edge_attr: Edge features, if the model was built for them.
@@ -408,7 +409,7 @@ class CoGNN(nn.Module):
 
     def lift(self, x: Tensor) -> Tensor:
         """Encode the features to the width of the environment network, and check that they are finite."""
-        h = self.encoder(drop(x, self.input_dropout, self.training))
+        h = linear(self.encoder, x, self.input_dropout, self.training)
         checks.finite(x, h)
         return h
 
@@ -418,8 +419,8 @@ class CoGNN(nn.Module):
             h = self.norms[-1](h)
         if self.pool is not None:
             h = POOLS[self.pool](h, batch, num_graphs)
-        for linear in self.decoder[:-1]:
-            h = self._drop(self.act(linear(h)))
+        for layer in self.decoder[:-1]:
+            h = self._drop(self.act(layer(h)))
         return self.decoder[-1](h)
 
     def _initialise(self, x: Any) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from cognn.config.options import TrainConfig
 from cognn.core.graph import Graph
+from cognn.core.sparse_features import repeat_rows, take_rows
 from cognn.data.dataset import Dataset
 from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.data.sampling.neighbors import NeighborhoodSampler
@@ -167,7 +168,7 @@ def _components(full: Batch, items: Tensor) -> RankBatch:
     edges = keep[edge_index[0]]
     attr = None if full.edge_attr is None else full.edge_attr[edges]
     graph = Graph.owning(local[edge_index[:, edges]], len(nodes), **full.graph.carried(lambda part: part[edges]))
-    return RankBatch(Batch(full.x[nodes], graph, attr, nodes), local[items], 1.0)
+    return RankBatch(Batch(take_rows(full.x, nodes), graph, attr, nodes), local[items], 1.0)
 
 
 def _replicate(rank_batch: RankBatch, times: int) -> RankBatch:
@@ -176,7 +177,7 @@ def _replicate(rank_batch: RankBatch, times: int) -> RankBatch:
         return rank_batch
     (x, graph, attr, nodes), rows = rank_batch.batch, rank_batch.rows
     attr = None if attr is None else torch.cat([attr] * times)
-    batch = Batch(x.repeat(times, 1), Graph.cat([graph] * times), attr, nodes.repeat(times))
+    batch = Batch(repeat_rows(x, times), Graph.cat([graph] * times), attr, nodes.repeat(times))
     return RankBatch(batch, torch.cat([rows + copy * len(nodes) for copy in range(times)]), rank_batch.weight)
 
 

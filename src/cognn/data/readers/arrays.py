@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.config.options import DataConfig
+from cognn.core.sparse_features import take_rows
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.readers.array_checks import PARTS, Arrays, Checked, as_columns, check_arrays
@@ -214,7 +215,7 @@ def _dataset(checked: Checked, schema: Schema, targets: Targets, splits: list[Sp
     return Dataset(
         name=Path(checked.name).stem,
         task=targets.task,
-        x=x if order is None else x[order],
+        x=x if order is None else take_rows(x, order),
         y=targets.y,
         graphs=graphs,
         splits=splits,

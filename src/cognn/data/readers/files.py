@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.config.options import DataConfig
+from cognn.core.sparse_features import take_rows
 from cognn.data.assemble import assemble
 from cognn.data.catalogue import NAMES
 from cognn.data.dataset import Dataset, Level, Split, known_items
@@ -284,7 +285,7 @@ def _dataset(path: str, parts: _Parts) -> Dataset:
     return Dataset(
         name=Path(path).stem,
         task=schema.task,
-        x=x if order is None else x[order],
+        x=x if order is None else take_rows(x, order),
         y=parts.targets.y,
         graphs=graphs,
         splits=parts.splits,

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
+from cognn.core.sorting import concat_ranges, owned_ranges
+from cognn.core.sparse_features import take_rows
 from cognn.data.dataset import Dataset
 
 
@@ -40,7 +42,7 @@ class GraphCollator:
 
     def collate(self, items: Tensor) -> Batch:
         """The graphs ``items`` as one batch, in that order."""
-        nodes, batch, shift = _concat_ranges(self.node_start[items], self.node_count[items])
+        nodes, batch, shift = owned_ranges(self.node_start[items], self.node_count[items])
         graph = self.edges.collate(items, nodes, shift, self.edges)
         if self.loopless is not None:
             graph._loopless = self.loopless.collate(items, nodes, shift, self.edges)
@@ -52,7 +54,7 @@ class GraphCollator:
             carried = joined.carried(lambda part: part[edges])
             for part in {graph, graph.loopless}:
                 part.__dict__.update(carried)
-        return Batch(self.x.index_select(0, nodes), graph, attr, items)
+        return Batch(take_rows(self.x, nodes), graph, attr, items)
 
 
 class _GraphEdges:
@@ -69,9 +71,9 @@ class _GraphEdges:
     def collate(self, items: Tensor, nodes: Tensor, node_shift: Tensor, listed: "_GraphEdges") -> Graph:
         """The graphs ``items`` as one; ``listed`` has all edges of ``edge_index``, which edge numbers refer to."""
         g = self.graph
-        own = edges, owner, own_shift = _concat_ranges(self.start[items], self.count[items])
+        own = edges, owner, own_shift = owned_ranges(self.start[items], self.count[items])
         listed_edges, listed_owner, listed_shift = (
-            own if listed is self else _concat_ranges(listed.start[items], listed.count[items])
+            own if listed is self else owned_ranges(listed.start[items], listed.count[items])
         )
         shifts = torch.stack([node_shift, node_shift, node_shift, own_shift, listed_shift])
         columns = self.columns[:, edges] + shifts.to(self.columns.dtype)[:, owner]
@@ -85,14 +87,3 @@ class _GraphEdges:
             "ones": g.ones.new_ones(len(edges)),  # repeated items may have more edges than the dataset
         }
         return Graph.from_tensors(tensors, len(nodes))
-
-
-def concat_ranges(start: Tensor, count: Tensor) -> Tensor:
-    """``arange(start[i], start[i] + count[i])`` of every ``i``, concatenated."""
-    return _concat_ranges(start, count)[0]
-
-
-def _concat_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The concatenated ranges, the range of every entry, and by how much concatenation shifts every range."""
-    owner, shift = torch.repeat_interleave(count), count.cumsum(0) - count - start
-    return torch.arange(len(owner)) - shift[owner], owner, shift

@@ -13,8 +13,10 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import BaseSampler, NeighborSampler, NodeSamplerInput, SamplerOutput
 
 from cognn.core.graph import Graph
+from cognn.core.sorting import concat_ranges
+from cognn.core.sparse_features import take_rows
 from cognn.data.dataset import Dataset
-from cognn.data.sampling.batches import Batch, concat_ranges
+from cognn.data.sampling.batches import Batch
 
 ALL = -1
 """A fan-out without a limit."""
@@ -32,7 +34,8 @@ class NeighborhoodSampler:
     def __init__(self, dataset: Dataset, fan_out: list[int], sampler: BaseSampler | None = None) -> None:
         graph = dataset.graphs[0]
         edges = {"edge_attr": dataset.edge_attr, "edge_type": graph.edge_type, "edge_weight": graph.edge_weight}
-        data = Data(x=dataset.x, edge_index=graph.edge_index, **edges)
+        data = Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes, **edges)
+        self.x = dataset.x
         if sampler is None:
             sampler = NeighborSampler(data, fan_out) if has_pyg_lib() else TorchNeighborSampler(graph, fan_out)
         self.loader, self.num_relations = NodeLoader(data, sampler, input_nodes=None), graph.num_relations
@@ -42,7 +45,7 @@ class NeighborhoodSampler:
         out = self.loader(seeds)
         types, weight = (getattr(out, name, None) for name in ("edge_type", "edge_weight"))
         graph = Graph.owning(out.edge_index.long(), len(out.n_id), types, self.num_relations, weight)
-        return Batch(out.x, graph, out.edge_attr, out.n_id)
+        return Batch(take_rows(self.x, out.n_id), graph, out.edge_attr, out.n_id)
 
 
 class TorchNeighborSampler(BaseSampler):

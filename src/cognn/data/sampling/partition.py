@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
+from cognn.core.sorting import concat_ranges
+from cognn.core.sparse_features import take_rows
 from cognn.data.dataset import Dataset
-from cognn.data.sampling.batches import Batch, concat_ranges
+from cognn.data.sampling.batches import Batch
 from cognn.data.sampling.subgraphs import Subgraphs
 
 METIS, BISECTION = "METIS", "recursive bisection"
@@ -62,7 +64,7 @@ class PartitionSampler:
             nodes = torch.cat([nodes, self.subgraphs.senders(nodes)]).unique()
         graph, edges = self.subgraphs.induced(nodes)
         attr = None if self.edge_attr is None else self.edge_attr.index_select(0, edges)
-        return Batch(self.x[nodes], graph, attr, nodes), torch.isin(self.part[nodes], parts)
+        return Batch(take_rows(self.x, nodes), graph, attr, nodes), torch.isin(self.part[nodes], parts)
 
 
 def partition(graph: Graph, parts: int) -> Partition:

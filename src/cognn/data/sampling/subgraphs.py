@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
-from cognn.data.sampling.batches import concat_ranges
+from cognn.core.sorting import concat_ranges
 
 
 class Subgraphs:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from cognn.core.graph import Adjacency
 from cognn.core.graph_checks import check_weight_type
+from cognn.core.sparse_features import take_rows
 from cognn.errors import DataError
 from cognn.nn.checks import usable_weights
 from cognn.nn.edge_features import NO_EDGES
@@ -49,7 +50,7 @@ def infer_from_loader(model: Any, loader: Iterable[Any], device: torch.device | 
         out[first:last] = rows
 
     def encode(block: NodeBlock) -> Tensor:
-        h: Tensor = model.encode(x[block.first : block.last].to(device))
+        h: Tensor = model.encode(take_rows(x, torch.arange(block.first, block.last, device=x.device)).to(device))
         return h
 
     seed = int(torch.randint(2**31, ())) if model.eval_actions == "sample" else 0

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from cognn.core.graph import Graph
+from cognn.core.sparse_features import repeat_rows, take_rows
 from cognn.errors import RunError
 from cognn.nn.trace import Trace
 from cognn.report.data.groupings import values_per_output
@@ -95,7 +96,7 @@ class _Subgraph:
             if dataset.task.readout.per_node
             else _single_graph(view.graph, item)
         )
-        self.nodes, self.x = nodes, dataset.x[nodes]
+        self.nodes, self.x = nodes, take_rows(dataset.x, nodes)
         columns = _columns(view.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
         whole = view.trace
@@ -160,7 +161,7 @@ class _Subgraph:
             for change, variant in zip(some, variants, strict=True):
                 change(variant)
             actions = torch.cat(variants, 1)
-            x, graph = self.x.repeat(copies, 1), Graph.cat([self.graph] * copies)
+            x, graph = repeat_rows(self.x, copies), Graph.cat([self.graph] * copies)
             with precision(self.view.fitted.config.train):
                 out = self.view.model(x, graph, attr, actions=actions).float()
             out = predictions(self.view.dataset.task.kind, out)
