@@ -23,6 +23,7 @@ BENCHMARKS = (
     "base_ratio",
     "heads",
     "relations",
+    "sparse_features",
     "peers",
     "scaling",
     "spmm",

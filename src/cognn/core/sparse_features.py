@@ -1,5 +1,6 @@
 """Sparse node features: the matrix of nodes by features is an adjacency, in which features send to nodes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -24,6 +25,14 @@ def as_csr(x: Tensor) -> Tensor:
     return x.coalesce().to_sparse_csr() if x.layout == torch.sparse_coo else x
 
 
+def stored(x: Tensor) -> tuple[Tensor, ...]:
+    """The dense tensors that hold dense or sparse features."""
+    if not is_sparse(x):
+        return (x,)
+    x = as_csr(x)
+    return x.crow_indices(), x.col_indices(), x.values()
+
+
 def csr(ptr: Tensor, column: Tensor, value: Tensor, width: int) -> Tensor:
     """A CSR tensor ``(N, width)`` from row pointers ``(N + 1,)``, columns and values; not checked."""
     return torch.sparse_csr_tensor(ptr, column, value, (ptr.numel() - 1, width), check_invariants=False)
@@ -33,11 +42,19 @@ def take_rows(x: Tensor, rows: Tensor) -> Tensor:
     """The rows ``x[rows]`` of dense or sparse features."""
     if not is_sparse(x):
         return x[rows]
-    x = as_csr(x)
-    ptr, column, value = x.crow_indices(), x.col_indices(), x.values()
+    ptr, column, value = stored(x)
     start, count = ptr[rows], ptr[rows + 1] - ptr[rows]
     slots = concat_ranges(start, count)
     return csr(torch.cat([count.new_zeros(1), count.cumsum(0)]), column[slots], value[slots], x.size(1))
+
+
+def stack_rows(parts: Sequence[Tensor]) -> Tensor:
+    """Sparse features, one below the other."""
+    matrices = [as_csr(part) for part in parts]
+    counts = torch.cat([matrix.crow_indices().diff() for matrix in matrices])
+    ptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    column, value = (torch.cat(part) for part in zip(*((m.col_indices(), m.values()) for m in matrices), strict=True))
+    return csr(ptr, column, value, matrices[0].size(1))
 
 
 def repeat_rows(x: Tensor, times: int) -> Tensor:

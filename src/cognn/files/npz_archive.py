@@ -57,7 +57,7 @@ def _array(path: str | Path, archive: zipfile.ZipFile, name: str, info: zipfile.
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read_header(stream)
         start = stream.tell()
-    if dtype.hasobject or dtype.kind not in "biufU":
+    if dtype.hasobject or dtype.kind not in "biufUS":
         raise DataError(f"{path}: {name!r} holds {dtype}; only plain numbers, booleans and text are read, no pickles")
     if len(shape) > 2:
         raise DataError(f"{path}: {name!r} has {len(shape)} dimensions; expected one or two")

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from cognn.config.options import Config, ModelConfig, TrainConfig, resolved
 from cognn.core.seeding import random_state, set_random_state
+from cognn.core.sparse_features import stored
 from cognn.data.dataset import Dataset
 from cognn.errors import RunError
 from cognn.files.tensors import load_tensors, save_tensors
@@ -142,7 +143,7 @@ def check_identity(found: dict[str, Any], expected: dict[str, Any], path: Path) 
 def fingerprint(dataset: Dataset) -> str:
     """A hash of the whole dataset, to detect changes between the sessions of a run."""
     digest = hashlib.sha256(repr((dataset.name, dataset.task)).encode())
-    parts = [dataset.x, dataset.y, dataset.edge_attr, *(graph.edge_index for graph in dataset.graphs)]
+    parts = [*stored(dataset.x), dataset.y, dataset.edge_attr, *(graph.edge_index for graph in dataset.graphs)]
     parts += [part for split in dataset.splits for part in (split.train, split.val, split.test)]
     parts += [part for graph in dataset.graphs for part in (graph.edge_type, graph.edge_weight)]
     for part in parts:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from cognn.config.options import DataConfig
+from cognn.core.sparse_features import is_sparse
 from cognn.data.check.findings import CheckReport, edge_findings, label_findings, split_findings
 from cognn.data.dataset import Split, known_items
 from cognn.data.defaults import own_defaults
@@ -148,7 +149,7 @@ def _check_features(report: CheckReport, tables: Tables, roles: Roles, config: D
     report.facts["features"] = f"{sum(part.size(1) for part in found):,} from {len(found)} columns"
     if not names:
         report.warnings.append(f"{nodes.name}: has no feature columns; every node gets a constant 1")
-    if not found or len(found) < len(names):
+    if not found or len(found) < len(names) or any(map(is_sparse, found)):
         return None
     return torch.from_numpy(np.concatenate([part.numpy() for part in found], axis=1))
 
@@ -193,7 +194,7 @@ def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> No
     else:
         splits = _drawn(report, targets, config)
     if splits:
-        split_findings(report, splits, targets, checked.x)
+        split_findings(report, splits, targets, None if is_sparse(checked.x) else checked.x)
 
 
 def _drawn(report: CheckReport, targets: Targets, config: DataConfig) -> list[Split] | None:

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cognn.core.sparse_features import csr
 from cognn.data.tables.relations import MAX_RELATIONS
 from cognn.errors import DataError
 
@@ -31,6 +32,8 @@ class Arrays:
     """Number of nodes of a graph without features."""
     edge_type: NDArray[Any] | None = None
     edge_weight: NDArray[Any] | None = None
+    sparse_x: Tensor | None = None
+    """Features ``(N, F)`` as a CSR tensor in place of ``x``; they are never scaled."""
     relation_names: list[str] | None = None
     """Names of the relations, if they are not numbered."""
 
@@ -83,6 +86,8 @@ def check_arrays(arrays: Arrays) -> Checked:
 
 def _features(arrays: Arrays) -> Tensor:
     x = arrays.x
+    if arrays.sparse_x is not None:
+        return _sparse_features(arrays.name, arrays.sparse_x)
     if x is None:
         count = arrays.num_nodes
         for other in (arrays.batch, arrays.y):
@@ -94,6 +99,32 @@ def _features(arrays: Arrays) -> Tensor:
     if x.ndim != 2 or x.dtype.kind not in "biuf" or not x.shape[0]:
         raise DataError(f"{arrays.name}: 'x' holds {x.dtype} of shape {x.shape}; expected numbers (N, F)")
     return finite(arrays.name, "x", x) if x.shape[1] else torch.ones(len(x), 1)
+
+
+def _sparse_features(name: str, x: Tensor) -> Tensor:
+    values = x.values()
+    if not len(x) or values.is_complex():
+        raise DataError(f"{name}: 'x' holds {values.dtype} of shape {tuple(x.shape)}; expected numbers (N, F)")
+    values = values.to(torch.float32)
+    if not bool(values.isfinite().all()):
+        raise DataError(f"{name}: 'x' has an entry that is {values[~values.isfinite()][0]:g}; expected finite numbers")
+    if not x.size(1):
+        return torch.ones(len(x), 1)
+    return csr(x.crow_indices().long(), x.col_indices().long(), values, x.size(1))
+
+
+def sparse_matrix(name: str, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Any) -> Tensor:
+    """A CSR tensor from the arrays of SciPy's CSR matrix, checked."""
+    ends = [indices, indptr, np.asarray(shape)]
+    whole = all(part.ndim == 1 and part.dtype.kind in "iu" for part in ends) and len(ends[2]) == 2
+    rows, width = (int(size) for size in ends[2]) if whole else (0, 0)
+    fits = whole and len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] == len(indices) == len(data)
+    if not fits or (np.diff(indptr) < 0).any() or (len(indices) and not 0 <= indices.min() <= indices.max() < width):
+        raise DataError(f"{name}: data, indices, indptr and shape are no CSR matrix; save x.tocsr()")
+    if data.dtype.kind not in "biuf":
+        raise DataError(f"{name}: 'data' holds {data.dtype}; expected numbers")
+    ptr, column = (torch.from_numpy(part.astype(np.int64)) for part in (indptr, indices))
+    return csr(ptr, column, torch.from_numpy(data.astype(np.float32)), width)
 
 
 def as_columns(values: NDArray[Any]) -> NDArray[Any]:

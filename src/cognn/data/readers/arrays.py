@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -12,7 +13,7 @@ from cognn.config.options import DataConfig
 from cognn.core.sparse_features import take_rows
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
-from cognn.data.readers.array_checks import PARTS, Arrays, Checked, as_columns, check_arrays
+from cognn.data.readers.array_checks import PARTS, Arrays, Checked, as_columns, check_arrays, sparse_matrix
 from cognn.data.splitting import drawn_splits, mask_splits, training_items
 from cognn.data.tables.scale import Scale, fit_scale
 from cognn.data.tables.schema import Schema
@@ -23,6 +24,9 @@ from cognn.files.npz_archive import members_of, read_npz
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
 KEYS |= {name: name for name in ("edge_attr", "edge_type", "edge_weight", "batch")} | {"graph_ids": "batch"}
+SPARSE = ("data", "indices", "indptr", "shape", "format")
+KEYS |= {start + name: name for start in ("", "x_", "attr_") for name in SPARSE}
+KEYS |= {f"adj_{name}": f"adj_{name}" for name in SPARSE} | {"labels": "y"}
 KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_masks")}
 
 
@@ -136,7 +140,10 @@ def read_npz_arrays(path: str) -> Arrays:
     key                   content
     ====================  ==============================================================================================
     ``x``                 features ``(N, F)``, which ``standardize`` scales
-    ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``
+    ``data indices        in place of ``x``: sparse features, the arrays of ``scipy.sparse.save_npz`` for CSR, which are
+    indptr shape``        not scaled; also ``x_data``... or ``attr_data``...
+    ``edge_index``        integers ``(2, E)``, senders and receivers; or ``edges`` ``(E, 2)``; or ``adj_data``..., a CSR
+                          matrix of senders by receivers, whose values are weights if they are not all 1
     ``y``                 targets ``(N,)`` or ``(N, k)``, of graphs if there is a ``batch``; nan or class -1 is missing
     ``edge_attr``         optional ``(E,)`` or ``(E, k)``; floats are amounts, integers are categories
     ``edge_type``         optional integers ``(E,)``, the relation of every edge, from 0
@@ -148,7 +155,12 @@ def read_npz_arrays(path: str) -> Arrays:
     ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are accepted too.
     """
     found = read_npz(path, KEYS)
+    sparse_x = _sparse(path, found, "")
+    if (adjacency := _sparse(path, found, "adj_")) is not None and not {"edges", "edge_index"} & set(found):
+        _read_adjacency(found, adjacency)
     edges = found.pop("edges", None)
+    if sparse_x is not None and "x" in found:
+        raise DataError(f"{path}: holds 'x' and sparse features too; keep one of them")
     if (edges is None) == ("edge_index" not in found):
         has = "both" if edges is not None else f"neither, but {members_of(path)}"
         raise DataError(f"{path}: expected either 'edge_index' (2, E) or 'edges' (E, 2), it has {has}")
@@ -157,7 +169,29 @@ def read_npz_arrays(path: str) -> Arrays:
     ends = found["edge_index"] if edges is None else edges.T
     y, attr, batch = (found.get(name) for name in ("y", "edge_attr", "batch"))
     carried: Any = {name: found.get(name) for name in ("edge_type", "edge_weight")}
-    return Arrays(path, found.get("x"), ends, y, attr, batch, masks, **carried)
+    return Arrays(path, found.get("x"), ends, y, attr, batch, masks, sparse_x=sparse_x, **carried)
+
+
+def _sparse(path: str, found: dict[str, NDArray[Any]], start: str) -> Tensor | None:
+    """The sparse matrix whose arrays have names that begin with ``start``."""
+    parts = {name: found.pop(start + name) for name in SPARSE if start + name in found}
+    kind = parts.pop("format", np.array("csr"))
+    if not parts:
+        return None
+    lost = [name for name in SPARSE[:4] if name not in parts]
+    if lost:
+        has, none = start + next(iter(parts)), start + lost[0]
+        raise DataError(f"{path}: has {has!r}, but no {none!r}; a sparse matrix needs both")
+    if str(kind.astype("U")) != "csr":
+        raise DataError(f"{path}: holds a sparse matrix in the format {str(kind.astype('U'))!r}; save x.tocsr()")
+    return sparse_matrix(path, **parts)
+
+
+def _read_adjacency(found: dict[str, NDArray[Any]], adjacency: Tensor) -> None:
+    sender = torch.repeat_interleave(adjacency.crow_indices().diff())
+    found["edge_index"] = torch.stack([sender, adjacency.col_indices()]).numpy()
+    if bool((adjacency.values() != 1).any()):
+        found.setdefault("edge_weight", adjacency.values().numpy())
 
 
 def _cells(column: NDArray[Any], task: str) -> pl.Series:

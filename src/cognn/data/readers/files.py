@@ -28,7 +28,7 @@ from cognn.data.tables.features import (
 from cognn.data.tables.relations import edge_types, fit_relations, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.schema import Schema
-from cognn.data.tables.table import CSV, PARQUET, open_table
+from cognn.data.tables.table import CSV, JSON, PARQUET, open_table
 from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
 from cognn.errors import DataError
 from cognn.files.safe_read import quote_names
@@ -50,7 +50,7 @@ FORMATS = {
     ".graphml": FileFormat("a .graphml", read_graphml, arrays=False),
 }
 """Formats by the ending of the file."""
-SUFFIXES = (*CSV, *PARQUET, *FORMATS)
+SUFFIXES = (*CSV, *PARQUET, *JSON, *FORMATS)
 
 
 class _Parts(NamedTuple):
@@ -193,7 +193,7 @@ def is_folder(path: str) -> bool:
 
 def table_in(folder: Path, stem: str) -> str:
     """Path of the table with that stem and any known suffix; empty if there is none."""
-    found = [folder / (stem + suffix) for suffix in PARQUET + CSV if (folder / (stem + suffix)).is_file()]
+    found = [folder / (stem + suffix) for suffix in PARQUET + CSV + JSON if (folder / (stem + suffix)).is_file()]
     if len(found) > 1:
         raise DataError(f"{folder}: holds both {found[0].name} and {found[1].name}; keep one of them")
     return str(found[0]) if found else ""

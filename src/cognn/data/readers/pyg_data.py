@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data, HeteroData
 
 from cognn.config.options import DataConfig
+from cognn.core.sparse_features import LAYOUTS, is_sparse, stack_rows
 from cognn.data.dataset import Dataset, Split
 from cognn.data.readers.array_checks import PARTS, Arrays
 from cognn.data.readers.arrays import from_arrays, with_schema
@@ -86,6 +87,8 @@ def from_pyg(
 
 def far_from_standard(x: Tensor) -> int | None:
     """The column whose numbers are the largest, if over ten times those of a standardised column; else None."""
+    if is_sparse(x):  # which is not scaled
+        return None
     size = x.square().mean(0).sqrt()
     return int(size.argmax()) if bool((size > FAR).any()) else None
 
@@ -146,7 +149,8 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
             raise DataError(f"{own}: an edge names node {wrong[0]}, it has {count} nodes, counted from 0")
         edges.append(edge_index.astype(np.int64) + start)
     masks = {part: _cat(graphs, names, f"{part}_mask") for part in PARTS} if per_node else {}
-    x = _cat(graphs, names, "x")
+    sparse_x = _sparse_x(graphs, names)
+    x = _cat(graphs, names, "x") if sparse_x is None else None
     if x is not None:
         refuse_codes(name, x)
     return Arrays(
@@ -160,7 +164,20 @@ def _joined(graphs: list[Data], names: list[str], name: str, per_node: bool) -> 
         num_nodes=sum(counts),
         edge_type=_cat(graphs, names, "edge_type"),
         edge_weight=_cat(graphs, names, "edge_weight"),
+        sparse_x=sparse_x,
     )
+
+
+def _sparse_x(graphs: list[Data], names: list[str]) -> Tensor | None:
+    """The features of all graphs, if they are sparse tensors."""
+    sparse = [isinstance(graph.x, Tensor) and graph.x.layout in LAYOUTS for graph in graphs]
+    if not any(sparse):
+        return None
+    for own, graph, known in zip(names, graphs, sparse, strict=True):
+        if not known or graph.x.dim() != 2 or graph.x.size(1) != graphs[0].x.size(1):
+            got = "is not sparse" if not known else f"has shape {tuple(graph.x.shape)}"
+            raise DataError(f"{own}: x {got}, unlike that of the others; give all the same columns")
+    return stack_rows([graph.x.detach().cpu() for graph in graphs])
 
 
 def _one_row(graph: Data) -> Data:

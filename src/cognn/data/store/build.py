@@ -16,6 +16,7 @@ from torch import Tensor
 
 from cognn.config.edge_tables import named_tables
 from cognn.config.options import DataConfig, refuse_unused
+from cognn.core.sparse_features import is_sparse
 from cognn.data.dataset import Dataset, known_items
 from cognn.data.readers.files import edges_directed, fit_schema, is_folder, table_in
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown
@@ -23,13 +24,13 @@ from cognn.data.splitting import column_splits, drawn_splits
 from cognn.data.store.disk_sort import DiskSort
 from cognn.data.store.save import save, save_ids, save_targets
 from cognn.data.store.store import Store, open_store, write_header
-from cognn.data.tables.features import edge_features, edge_weights, node_features, require_columns
+from cognn.data.tables.features import edge_features, edge_weights, node_features, refuse_lists, require_columns
 from cognn.data.tables.ids import Ids
 from cognn.data.tables.relations import edge_types, open_edges
 from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
 from cognn.data.tables.scale import Scale
 from cognn.data.tables.schema import Schema
-from cognn.data.tables.table import CSV, PARQUET, Table, open_streamed
+from cognn.data.tables.table import CSV, JSON, PARQUET, Table, open_streamed
 from cognn.data.tables.targets import Targets, read_targets
 from cognn.errors import DataError
 from cognn.files.atomic import atomic_folder
@@ -38,7 +39,7 @@ from cognn.files.safe_read import data_errors, existing_file, quote_names
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, the amount done and the total."""
-STREAMED = (*CSV, *PARQUET, ".npy")
+STREAMED = (*CSV, *PARQUET, *JSON, ".npy")
 MIN_ROWS, MAX_ROWS = 1 << 12, 1 << 20
 WITH_SCHEMA = "files that are read with the schema of a run"
 
@@ -52,6 +53,8 @@ def from_dataset(dataset: Dataset, out: str | Path) -> Store:
     """Write a dataset of one graph as a store; its edges are sorted by receiver."""
     if not dataset.task.readout.one_graph:
         raise DataError(f"{dataset.name}: a store holds one graph of a node task, not many graphs")
+    if is_sparse(dataset.x):
+        raise DataError(f"{dataset.name}: a store holds dense features; train and predict on the files themselves")
     graph = dataset.graphs[0]
     with _new_folder(Path(out)) as folder:
         save(folder, "x", dataset.x.numpy().astype(np.float32, copy=False))
@@ -148,6 +151,7 @@ def _tables(
             raise DataError(f"{table.name}: the run was not trained on the nodes of tables; it cannot read this")
         require_columns(tables.nodes, schema.nodes)
         require_columns(tables.edges, schema.edges)
+    refuse_lists(table, schema.nodes, "a store holds dense features; train and predict on the tables")
     _features(folder, partial(_encoded, table, schema), table.num_rows, schema.num_features, memory, progress)
     ids = Ids(table, roles.id)
     if not ids.numbered:

@@ -8,15 +8,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cognn.data.tables.list_columns import holds_lists, list_entries, list_values, lists, refuse_decimals
 from cognn.data.tables.scale import moments
 from cognn.data.tables.table import Table
 from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
 from cognn.errors import DataError
 from cognn.files.safe_read import quote_names
 
-Kind = Literal["numeric", "category"]
+Kind = Literal["numeric", "category", "multihot"]
 Fill = Literal["refuse", "mean", "zero"]
-MAX_CATEGORIES = 1000
+MAX_CATEGORIES, MAX_VALUES = 1000, 1_000_000
 MAX_UNIQUE = 20  # in a smaller table every row may well have a category of its own
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
@@ -32,14 +33,14 @@ class Column:
     std: float = 1.0
     """Divides every number."""
     values: list[str] = field(default_factory=list)
-    """The values of a category, one output column each."""
+    """The values of a category, or of lists, one output column each."""
     fill: float | None = None
     """Replaces a missing number; a missing category is all zeros.  If None, missing values are errors."""
 
     @property
     def width(self) -> int:
         """Number of output columns."""
-        return len(self.values) if self.kind == "category" else 1
+        return 1 if self.kind == "numeric" else len(self.values)
 
     def encode(self, table: Table, out: NDArray[np.float32]) -> None:
         """Write the features of all rows into ``out`` ``(rows, width)``."""
@@ -58,6 +59,17 @@ class Column:
         if not np.isfinite(out[:, 0]).all():
             row = int(np.argmin(np.isfinite(out[:, 0])))
             raise DataError(f"{table.at(self.name, row)}: {cells[row]:g} is too large a number to learn from")
+
+    def entries(self, table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        """The features of all rows that are not 0: rows, columns and values."""
+        if self.kind == "multihot":
+            self._complete(table, table.column(self.name))
+            row, code = list_entries(table, self.name, self.values)
+            return row, code, np.ones(len(row), np.float32)
+        out = np.empty((table.num_rows, self.width), dtype=np.float32)
+        self.encode(table, out)
+        row, code = np.nonzero(out)
+        return row, code, out[row, code]
 
     def codes(self, table: Table) -> NDArray[np.int64]:
         """The category code of every row, -1 if missing; unknown values are an error."""
@@ -100,6 +112,8 @@ def fit_column(
         scaled: Whether numbers are standardised.
         rows: Rows with which means and standard deviations are computed; by default all.
     """
+    if holds_lists(table, name):
+        return _fit_lists(table, name, fill)
     cells = parse(table, name)
     if cells.null_count() == len(cells) and len(cells):
         raise DataError(f"{table.name}: column {name!r} has no values at all; leave it out with --ignore {name}")
@@ -121,6 +135,19 @@ def fit_column(
     average = float(amounts.mean()) if amounts.size else 0.0
     replacement = {"refuse": None, "mean": average, "zero": 0.0}[fill]
     return Column(name, "numeric", mean, std, fill=replacement) if scaled else Column(name, "numeric", fill=replacement)
+
+
+def _fit_lists(table: Table, name: str, fill: Fill) -> Column:
+    values = vocabulary(list_values(lists(table, name)))
+    refuse_decimals(table, name, values)
+    if not values:
+        raise DataError(f"{table.name}: column {name!r} has only empty lists; leave it out with --ignore {name}")
+    if len(values) > MAX_VALUES:
+        raise DataError(
+            f"{table.name}: column {name!r} has lists of {len(values):,} different values, too many (at most"
+            f" {MAX_VALUES:,}); leave it out with --ignore {name}"
+        )
+    return Column(name, "multihot", values=values, fill=None if fill == "refuse" else 0.0)
 
 
 def _refuse_lookalikes(table: Table, name: str, values: list[str], count: int) -> None:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cognn.config.options import DataConfig
+from cognn.core.sparse_features import csr
 from cognn.data.tables.columns import Column, fit_column
 from cognn.data.tables.roles import split_names
 from cognn.data.tables.table import Table
@@ -22,7 +23,7 @@ def fit_columns(
 
 
 def node_features(table: Table, columns: list[Column]) -> Tensor:
-    """Features ``(N, F)``; a constant 1 if there are no columns."""
+    """Features ``(N, F)``, sparse if a column has lists; a constant 1 if there are no columns."""
     return _encode(table, columns) if columns else torch.ones(table.num_rows, 1)
 
 
@@ -30,6 +31,7 @@ def edge_features(table: Table, columns: list[Column]) -> Tensor | None:
     """Features ``(E, k)``: category codes if all columns are categories, else numbers and one-hot categories."""
     if not columns:
         return None
+    refuse_lists(table, columns, "features of edges are numbers and words")
     if edge_categories(columns) is None:
         return _encode(table, columns)
     out = np.empty((table.num_rows, len(columns)), dtype=np.int64)
@@ -70,10 +72,35 @@ def require_columns(table: Table, columns: list[Column]) -> None:
         raise DataError(f"{table.name}: no column {names}, which the model was trained on; add it")
 
 
+def refuse_lists(table: Table, columns: list[Column], why: str) -> None:
+    """Refuse columns of lists."""
+    for column in columns:
+        if column.kind == "multihot":
+            raise DataError(
+                f"{table.name}: column {column.name!r} holds lists, but {why}; leave it out with --ignore {column.name}"
+            )
+
+
 def _encode(table: Table, columns: list[Column]) -> Tensor:
+    if any(column.kind == "multihot" for column in columns):
+        return _encode_sparse(table, columns)
     out = np.empty((table.num_rows, sum(column.width for column in columns)), dtype=np.float32)
     place = 0
     for column in columns:
         column.encode(table, out[:, place : place + column.width])
         place += column.width
     return torch.from_numpy(out)
+
+
+def _encode_sparse(table: Table, columns: list[Column]) -> Tensor:
+    """The features as a CSR tensor."""
+    parts, width = [], 0
+    for column in columns:
+        row, code, value = column.entries(table)
+        parts.append((row, code + width, value))
+        width += column.width
+    rows, places, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((places, rows))
+    ptr = np.concatenate([[0], np.bincount(rows, minlength=table.num_rows).cumsum()])
+    ends = torch.from_numpy(ptr), torch.from_numpy(places[order].astype(np.int64))
+    return csr(*ends, torch.from_numpy(values[order]), width)

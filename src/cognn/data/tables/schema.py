@@ -112,7 +112,7 @@ def _checked(name: str, value: Any) -> Any:
 def _column(entry: dict[str, Any]) -> Column:
     column = Column(**entry)
     numbers = [column.mean, column.std] + ([] if column.fill is None else [column.fill])
-    if not isinstance(column.name, str) or column.kind not in ("numeric", "category"):
+    if not isinstance(column.name, str) or column.kind not in ("numeric", "category", "multihot"):
         raise ValueError(f"unknown column {entry}")
     if not all(type(n) in (int, float) and abs(n) < float("inf") for n in numbers) or not column.std > 0:
         raise ValueError(f"column {column.name}: expected finite numbers")

@@ -1,4 +1,4 @@
-"""CSV and Parquet tables.  Error messages count rows from 1, without the header."""
+"""CSV, Parquet and JSON tables.  Error messages count rows from 1, without the header."""
 
 import csv
 import re
@@ -12,7 +12,7 @@ import polars.selectors as cs
 from cognn.errors import DataError
 from cognn.files.safe_read import data_errors, existing_file, quote_names, shorten, silence_stderr
 
-CSV, PARQUET, LISTS = (".csv", ".tsv"), (".parquet", ".pq"), (".txt",)
+CSV, PARQUET, JSON, LISTS = (".csv", ".tsv"), (".parquet", ".pq"), (".jsonl", ".ndjson", ".json"), (".txt",)
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Text cells that count as missing."""
@@ -84,10 +84,11 @@ class Table:
 def open_table(path: str | Path) -> Table:
     """Open a table; the cells of a CSV are text, whose meaning is decided later from all values of a column."""
     suffix = Path(path).suffix.lower()
-    if suffix not in CSV + PARQUET:
-        raise DataError(f"{path}: expected a table that ends in {', '.join(CSV + PARQUET)}")
-    file = existing_file(path)
-    table = _csv(str(path), file) if suffix in CSV else _parquet(str(path), file)
+    known = CSV + PARQUET + JSON
+    if suffix not in known:
+        raise DataError(f"{path}: expected a table that ends in {', '.join(known)}")
+    read = _csv if suffix in CSV else _parquet if suffix in PARQUET else _json
+    table = read(str(path), existing_file(path))
     unnamed = [i + 1 for i, name in enumerate(table.columns) if not name]
     if unnamed:
         raise DataError(f"{path}: column {unnamed[0]} has no name in the header; name it, or delete the column")
@@ -210,3 +211,10 @@ def _parquet(name: str, file: Path) -> Table:
                 " disk; not read"
             )
         return Table(name, frame, rows)
+
+
+def _json(name: str, file: Path) -> Table:
+    """An object on every line, or one JSON list of objects."""
+    read = pl.read_json if file.suffix.lower() == ".json" else pl.read_ndjson
+    with data_errors(name, "JSON is a list of objects with the same names, or an object on every line"):
+        return Table(name, read(file, infer_schema_length=None))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cognn.core.sparse_features import is_sparse, stored
 from cognn.data.dataset import Dataset
 from cognn.report.data.minesweeper import SHOWN, MinesweeperBoard
 
@@ -26,7 +27,12 @@ class FeatureTable:
 
 
 def feature_table(dataset: Dataset, board: MinesweeperBoard | None) -> FeatureTable:
-    """The features of all nodes; of many columns, the few of each node with the largest absolute z-score."""
+    """The features of all nodes; of many columns, the few of each node with the largest absolute z-score.
+
+    Of sparse features, a node shows the rarest that it has.
+    """
+    if is_sparse(dataset.x):
+        return _sparse_table(dataset)
     x = dataset.x.float().numpy()
     if board is not None:
         return FeatureTable(["shows"], [SHOWN], board.shows[:, None].astype(np.float32), None)
@@ -56,3 +62,32 @@ def feature_table(dataset: Dataset, board: MinesweeperBoard | None) -> FeatureTa
     away = np.abs(known - known.mean(0)) / np.where(scale > 0, scale, np.inf)
     chosen = np.argsort(-away, axis=1, kind="stable")[:, :STANDING_OUT]
     return FeatureTable(names, words, np.take_along_axis(table, chosen, 1), chosen.astype(np.uint16))
+
+
+def _sparse_table(dataset: Dataset) -> FeatureTable:
+    ptr, column, value = (part.numpy() for part in stored(dataset.x))
+    nodes, width = dataset.x.shape
+    count = np.bincount(column, minlength=width)
+    common = np.argsort(-count, kind="stable")[: np.iinfo(np.uint16).max]
+    place = np.full(width, -1)
+    place[common] = np.arange(len(common))
+    row = np.repeat(np.arange(nodes), np.diff(ptr))
+    order = np.lexsort((count[column], row))
+    order = order[place[column[order]] >= 0]
+    row, column, value = row[order], column[order], value[order]
+    rank = np.arange(len(row)) - np.searchsorted(row, row)
+    shown = rank < STANDING_OUT
+    values = np.full((nodes, STANDING_OUT), np.nan, np.float32)
+    columns = np.zeros((nodes, STANDING_OUT), np.uint16)
+    values[row[shown], rank[shown]] = value[shown]
+    columns[row[shown], rank[shown]] = place[column[shown]]
+    names = _names(dataset, width)
+    return FeatureTable([names[index] for index in common], [None] * len(common), values, columns)
+
+
+def _names(dataset: Dataset, width: int) -> list[str]:
+    """A name for every column of the features."""
+    names = []
+    for column in getattr(dataset.schema, "nodes", None) or []:
+        names += [f"{column.name} {value}" for value in column.values] or [column.name]
+    return names or [f"feature {index}" for index in range(width)]

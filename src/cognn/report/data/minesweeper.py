@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cognn.core.sparse_features import is_sparse
 from cognn.data.dataset import Dataset
 from cognn.data.synthetic.minesweeper_board import COUNTS, NUM_FEATURES
 
@@ -47,6 +48,8 @@ def find_board(dataset: Dataset) -> MinesweeperBoard | None:
 def _is_game(dataset: Dataset) -> bool:
     """Whether the task is binary and every node has one one-hot feature."""
     if not dataset.task.readout.per_node or dataset.task.kind != "binary" or dataset.x.size(1) != NUM_FEATURES:
+        return False
+    if is_sparse(dataset.x):
         return False
     return bool(((dataset.x == 0).sum(1) == NUM_FEATURES - 1).all() and (dataset.x.sum(1) == 1).all())
 

@@ -47,6 +47,7 @@ function featuresOf(node) {
   for (let i = 0; i < perNode; i++) {
     const column = A.featureColumn ? A.featureColumn[node * perNode + i] : i;
     const value = A.feature[node * perNode + i];
+    if (A.featureColumn && Number.isNaN(value)) continue;  // a node with fewer features than others
     const text = Number.isNaN(value) ? "missing" : words[column] ? words[column][value] : number(value);
     rows.push([names[column], text]);
   }
