@@ -21,8 +21,6 @@ SLOW = {
 
 @pytest.mark.parametrize("entry", PUBLISHED, ids=lambda entry: entry.name)
 def test_trains(entry: Entry, mirror: Path, tmp_path: Path) -> None:
-    if entry.name == "citeseer":
-        pytest.skip("citeseer is refused: nobody vouches for its pickles yet")
     if entry.origin != "mirror":
         pytest.skip(f"{'/'.join(entry.folder or ())} is not in the mirror {mirror}")
     if entry.name in SLOW and "COGNN_WHOLE" not in os.environ:

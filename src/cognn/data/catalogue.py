@@ -189,9 +189,8 @@ _ALL = (
     _classes(
         "citeseer",
         ("planetoid", "CiteSeer"),
-        "papers that cite each other; refused, because its pickles were not inspected",
+        "papers that cite each other",
         _one_graph(3_327, 4_552, 3_703, 6, 0.74),
-        downloadable=False,
     ),
     _classes(
         "pubmed", ("planetoid", "PubMed"), "papers that cite each other", _one_graph(19_717, 44_324, 500, 3, 0.80)

@@ -1,4 +1,3 @@
-import hashlib
 import os
 from pathlib import Path
 
@@ -94,14 +93,3 @@ def test_a_failed_download_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError
     with pytest.raises(DataError, match=r"^as it is$"), sources.download_errors("tu", "IMDB-BINARY"):
         raise DataError("as it is")
-
-
-def test_verify_sha256(tmp_path: Path) -> None:
-    path = tmp_path / "ind.toy.x"
-    path.write_bytes(b"bytes")
-    known = hashlib.sha256(b"bytes").hexdigest()
-    sources.verify_sha256(path, known)
-    with pytest.raises(DataError, match=r"ind\.toy\.x: SHA-256 is .* as published; delete the file"):
-        sources.verify_sha256(path, "0" * 64)
-    with pytest.raises(DataError, match="not known to cognn, so it is not read"):
-        sources.verify_sha256(path, None)

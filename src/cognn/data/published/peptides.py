@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import logging
-import pickle
 import tempfile
 import zipfile
 import zlib
@@ -32,6 +31,7 @@ from cognn.data.published.raw_files import cache_errors, download_errors, raw_ro
 from cognn.errors import DataError
 from cognn.files.array_cache import read_cache, write_cache
 from cognn.files.atomic import atomic_path
+from cognn.files.restricted_pickle import unpickle_arrays
 from cognn.nn.encoders import laplacian_encoding, random_walk_encoding
 
 NAME, TABLE, SPLITS = "peptides-func", "peptide_multi_class_dataset.csv.gz", "splits.npz"
@@ -156,7 +156,7 @@ def raw_folder() -> Path:
     if not (raw / TABLE).exists():
         _store(raw / TABLE, _download(*TABLE_AT))
     if not (raw / SPLITS).exists():
-        arrays = unpickle_arrays(_download(*SPLITS_AT))
+        arrays = unpickle_arrays(_download(*SPLITS_AT), f"dataset {NAME}: the published splits")
         archive = io.BytesIO()
         parts: dict[str, Any] = {part: np.asarray(arrays[part], dtype=np.int64) for part in PARTS}
         np.savez(archive, **parts)
@@ -191,21 +191,6 @@ def read_split(path: Path, num_items: int) -> Split:
     if not covered:
         raise DataError(f"{path}: the splits do not hold each of the {num_items} molecules once")
     return Split(*parts)
-
-
-def unpickle_arrays(content: bytes) -> Any:
-    """Load a pickle of plain containers and NumPy arrays; any other class is an error and is never called."""
-    return _ArrayUnpickler(io.BytesIO(content)).load()
-
-
-class _ArrayUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        rebuild = np.zeros(0).__reduce__()[0]  # NumPy moved it from numpy.core to numpy._core
-        allowed = {"numpy.ndarray": np.ndarray, "numpy.dtype": np.dtype, "numpy.core.multiarray._reconstruct": rebuild}
-        wanted = f"{module}.{name}".replace("numpy._core", "numpy.core")
-        if wanted not in allowed:
-            raise DataError(f"dataset {NAME}: the published splits ask for {module}.{name}, which is not an array")
-        return allowed[wanted]
 
 
 def _labels(text: str) -> list[int]:

@@ -1,6 +1,5 @@
 """Raw files of published datasets: the cache, the mirror folder, and errors of the download."""
 
-import hashlib
 import os
 import shutil
 import sys
@@ -123,25 +122,6 @@ def one_line(error: BaseException) -> str:
     """The type of an error and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
-def verify_sha256(path: Path, sha256: str | None) -> None:
-    """Refuse a file of unknown content.
-
-    For published pickles: loading one can run any code, so only files that were inspected before are loaded.
-
-    Args:
-        path: The file.
-        sha256: Hash of the inspected file, in hexadecimal; None if there is none.
-    """
-    if sha256 is None:
-        raise DataError(f"{path}: a pickle whose published SHA-256 is not known to cognn, so it is not read")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
-        raise DataError(
-            f"{path}: SHA-256 is {found[:16]}..., not {sha256[:16]}... as published; delete the file to get it again"
-        )
 
 
 def _raw_files(folder: Path) -> Iterator[Path]:
