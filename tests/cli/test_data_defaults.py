@@ -46,7 +46,7 @@ def test_a_rare_class_is_in_every_part_of_every_split(capsys: pytest.CaptureFixt
     assert "class 'yes' has only 4 train, 1 val, 1 test items" in out
     assert main(["train", *words, *SMALL, "--random-splits", "20", "--out", "run", "--jobs", "1"]) == 0
     printed = capsys.readouterr()
-    assert "nodes: train/val/test 120/40/40 nodes; no 116/39/39, yes 4/1/1" in printed.err
+    assert "train/val/test: 120/40/40 nodes in the first of 20 splits; no 116/39/39, yes 4/1/1" in printed.err
     assert "warning: split 0: class 'yes' has only" in printed.err
     assert tomllib.loads(Path("run/config.toml").read_text())["data"]["stratify"] is True
     assert all(np.isfinite(split["test"]) for split in json.loads(Path("run/result.json").read_text())["splits"])
@@ -216,14 +216,17 @@ def test_scales_of_graphs_come_from_those_trained_on(source: str) -> None:
     assert abs(dataset.x.mean()) > 1e-3  # of all graphs
 
 
-def test_new_graphs_get_the_scale_of_the_run_from_every_source(tmp_path: Path) -> None:
+def test_new_graphs_get_the_scale_of_the_run_from_every_source() -> None:
     x, ends, y = numbers()
     archive("g.npz", x, ends, y)
     assert main(["train", "g.npz", "--directed", *SMALL, "--quiet", "--out", "run"]) == 0
     archive("half.npz", x[:40], ends[:, (ends < 40).all(0)], y[:40])  # its own mean and deviation are others
     run = cognn.open_run("run")
-    np.testing.assert_array_equal(run.predict("g.npz").value, run.predict().value)
+    assert main(["evaluate", "run", "half.npz", "--out", "scores.json"]) == 0
     value = run.predict("half.npz").value
+    score = json.loads(Path("scores.json").read_text())["mean"]
+    assert score == pytest.approx(float((value.argmax(1).numpy() == y[:40]).mean()))
+    np.testing.assert_array_equal(run.predict("g.npz").value, run.predict().value)
     data = Data(torch.from_numpy(x[:40]), torch.from_numpy(ends[:, (ends < 40).all(0)]))
     np.testing.assert_array_equal(run.predict(data).value, value)
     assert main(["data", "build", "half.npz", "--like", "run", "--out", "store", "--quiet"]) == 0
@@ -276,3 +279,116 @@ def test_pyg_data_is_used_as_it_is_unless_asked(caplog: pytest.LogCaptureFixture
     half = Data(data.x[:40], data.edge_index[:, (data.edge_index < 40).all(0)])
     archive("half.npz", half.x.numpy(), half.edge_index.numpy(), y[:40])
     assert torch.equal(again.predict(half).value, again.predict("half.npz").value)
+
+
+def check(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
+    assert main(["data", "check", *words]) == 0
+    return flat(capsys.readouterr().out)
+
+
+def test_what_was_taken_as_what(capsys: pytest.CaptureFixture[str]) -> None:
+    count = 200
+    rng = np.random.default_rng(2)
+    words = tables(
+        positives=80,
+        count=count,
+        new_id=rng.permutation(count),
+        zip=rng.integers(1, 8, count),
+        member=rng.integers(2, size=count),
+        color=[("red", "blue")[i % 2] for i in range(count)],
+        user_id=[i // 3 for i in range(count)],
+        views=rng.integers(1, 1000, count),
+    )
+    assert main(["train", *words, *SMALL, "--out", "run"]) == 0
+    started = flat(capsys.readouterr().err)
+    for out in (check(capsys, words), started):
+        assert "5 standardised (age, new_id, zip, user_id, views), 1 of 0 and 1 (member), 1 one-hot (color: 2)" in out
+        assert "like ids, but used as features: new_id, user_id; if they tell nothing, --ignore new_id,user_id" in out
+        assert "integers of few values, read as amounts: zip; if they are codes, --categorical zip" in out
+    assert "target: label, binary, scored by roc_auc; 200 of 200 nodes labelled" in started
+    # As offered:
+    words += ["--ignore", "new_id,user_id", "--categorical", "zip"]
+    out = check(capsys, words)
+    assert "2 standardised (age, views), 1 of 0 and 1 (member), 2 one-hot (zip: 7, color: 2)" in out
+    assert not re.search("like ids|few values", out)
+    assert "3 as they are" not in out
+    assert "2 as they are (age, views)" in check(capsys, [*words, "--no-standardize"])
+
+
+def test_what_an_archive_was_taken_as(capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(2)
+    x = np.stack([rng.permutation(60), rng.integers(1, 8, 60), rng.integers(2, size=60), rng.normal(size=60)], 1)
+    archive("g.npz", x, rng.integers(60, size=(2, 90)), np.arange(60) % 2)
+    assert main(["train", "g.npz", "--directed", *SMALL, "--out", "run"]) == 0
+    started = flat(capsys.readouterr().err)
+    for out in (check(capsys, ["g.npz", "--directed"]), started):
+        assert "3 standardised, 1 of 0 and 1" in out
+        assert "like ids, but used as features: 0 (columns of x, from 0)" in out
+        assert "read as amounts: 1 (columns of x, from 0); one-hot encode those that are codes" in out
+
+
+@pytest.mark.parametrize("source", ["g.npz", "g"])
+def test_degrees_for_graphs_without_features(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(6)
+    hubs = rng.permutation(120)[:40]
+    ends = np.stack([rng.integers(120, size=900), np.where(rng.random(900) < 0.8, rng.choice(hubs, 900), 0)])
+    y = np.isin(np.arange(120), hubs).astype(int)
+    np.savez("g.npz", edge_index=ends, y=y)
+    Path("g").mkdir()
+    pl.DataFrame({"id": np.arange(120), "y": y}).write_csv("g/nodes.csv")
+    pl.DataFrame({"source": ends[0], "target": ends[1]}).write_csv("g/edges.csv")
+    words = [source, "--directed"]
+    small = ["--hidden-channels", "8", "--num-layers", "1", "--epochs", "40", "--lr", "0.03", "--dropout", "0"]
+    assert main(["train", *words, *small, "--out", "bare"]) == 0
+    started = flat(capsys.readouterr().err)
+    for out in (check(capsys, words), started):
+        assert "no features: every node gets a constant 1" in out
+        assert "--encoding degree adds the degrees" in out
+    words += ["--encoding", "degree"]
+    assert main(["train", *words, *small, "--out", "run"]) == 0
+    started = flat(capsys.readouterr().err)
+    for out in (check(capsys, words), started):
+        assert "log(1 + in-degree) and log(1 + out-degree)" in out
+        assert "no features" not in out
+    degrees = [np.bincount(end, minlength=120) for end in ends[::-1]]
+    run = cognn.open_run("run")
+    np.testing.assert_allclose(run.dataset.x[:, 1:].T, np.log1p(degrees), rtol=1e-6)
+    assert run.result["test"]["mean"] > 0.95  # hubs are told by their degree
+    assert main(["predict", "run", "--out", "own.csv"]) == 0
+    assert main(["predict", "run", source, "--out", "new.csv"]) == 0
+    assert pl.read_csv("own.csv").equals(pl.read_csv("new.csv"))
+    assert main(["report", "run", "--out", "page.html"]) == 0
+
+
+def test_encodings_are_for_data_that_have_them(capsys: pytest.CaptureFixture[str]) -> None:
+    words = tables(positives=80)
+    assert main(["train", *words, "--encoding", "laplacian"]) == 2
+    assert "'laplacian' is for peptides-func; for your own data there is degree" in capsys.readouterr().err
+    assert main(["train", "cycles", "--encoding", "degree"]) == 2
+    assert "'degree' is for your own data, not for cycles" in capsys.readouterr().err
+    assert main(["train", *words, "--encoding", "degree", *SMALL, "--quiet", "--out", "run"]) == 0
+    store = ["data", "build", "nodes.csv", "edges.csv", "--like", "run", "--out", "store", "--quiet"]
+    assert main(store) == 2
+    assert "the run learned from degrees, which a store does not have" in capsys.readouterr().err
+
+
+def test_a_rare_class_is_counted_and_the_options_for_it_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    words = tables(positives=5, count=2000)
+    assert main(["train", *words, *SMALL, "--out", "run"]) == 0
+    started = flat(capsys.readouterr().err)
+    out = check(capsys, words)
+    assert "balance 5 of 2,000 positive (yes)" in out
+    for text in (out, started):
+        assert "only 5 of 2,000 are positive: --metric average_precision" in text
+        assert "--class-weight balanced" in text
+    assert "--metric average_precision" not in check(capsys, [*words, "--metric", "average_precision"])
+    out = check(capsys, tables(positives=900, count=2000))
+    assert "balance no 55.0%, yes 45.0%" in out
+    assert "--class-weight" not in out
+
+
+def test_lists_are_named_and_take_no_degrees(capsys: pytest.CaptureFixture[str]) -> None:
+    words = tables(positives=80, words=["[]" if i % 5 == 0 else f"[{i % 7},{i % 3}]" for i in range(200)])
+    assert "1 multi-hot (words: 7)" in check(capsys, words)
+    assert main(["train", *words, *SMALL, "--out", "run"]) == 0
+    assert "1 multi-hot (words: 7)" in flat(capsys.readouterr().err)

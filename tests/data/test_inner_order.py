@@ -4,8 +4,19 @@ import pytest
 
 from tests.test_architecture import EDGES
 
-ORDER = ("readout", "dataset", "tables", "stratify", "splitting", "assemble", "published", "catalogue", "readers")
-ORDER += ("synthetic", "sampling", "store", "noise", "load", "defaults", "check")
+ORDER = (
+    "readout",
+    "dataset",
+    "hidden_test",
+    "tables",
+    "stratify",
+    "splitting",
+    "assemble",
+    "degrees",
+    "published",
+    "catalogue",
+)
+ORDER += ("readers", "synthetic", "sampling", "store", "noise", "load", "defaults", "check")
 
 
 @pytest.mark.parametrize("name", [name for name in EDGES if name.startswith("data.")])

@@ -56,8 +56,8 @@ class DataConfig:
     """Scale numeric features to mean 0 and deviation 1; by default yes for your own files, no for PyG data."""
     fill: Literal["refuse", "mean", "zero"] = "refuse"
     """Replacement for missing features; `refuse` makes them errors. A missing category becomes all zeros."""
-    encoding: Literal["none", "laplacian", "random-walk"] = "none"
-    """Positional encoding appended to the node features (peptides-func only)."""
+    encoding: Literal["none", "degree", "laplacian", "random-walk"] = "none"
+    """Appended to the node features: the degrees, of your own data; a positional encoding, of peptides-func."""
     noise_edges: float = 0.0
     """For experiments: random edges to add to a known dataset of one graph, as a multiple of its edges."""
     splits: str = ""

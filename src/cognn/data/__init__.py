@@ -1,9 +1,9 @@
 """Datasets: the user's files, published and generated ones, and large graphs on disk, all as a ``Dataset``.
 
 Imports errors, files, config, core and nn (encodings), never training.  Inner order, each from those before it only:
-``readout``; ``dataset``; ``tables``; ``stratify``, ``splitting``, ``assemble``; ``published``, ``catalogue``;
-``readers``, ``synthetic``, ``sampling``, ``store``; ``load``, ``defaults``; ``check``.  Start with
-:mod:`~cognn.data.dataset`, then :mod:`~cognn.data.load`.
+``readout``; ``dataset``, ``hidden_test``; ``tables``; ``stratify``, ``splitting``, ``assemble``, ``degrees``;
+``published``, ``catalogue``; ``readers``, ``synthetic``, ``sampling``, ``store``; ``load``, ``defaults``; ``check``.
+Start with :mod:`~cognn.data.dataset`, then :mod:`~cognn.data.load`.
 """
 
 from typing import TYPE_CHECKING, Any

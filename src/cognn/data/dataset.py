@@ -97,6 +97,8 @@ class Dataset:
     """Published statistics to compare with, if any."""
     relation_names: list[str] | None = None
     """Names of the relations, in the order of the edge types; None if they are numbered from 0, or there is one."""
+    remarks: list[str] = field(default_factory=list)
+    """What the user may want to know of how arrays were read; the columns of tables tell it themselves."""
     target_nodes: tuple[int, int] | None = None
     """First and end of the nodes that have targets, if those of other node types have none."""
 

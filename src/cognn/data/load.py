@@ -47,9 +47,9 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
 }
 """Loaders by the first part of ``Entry.folder``."""
 
-_ARRAYS = {"task", "metric", "random_splits", "data_seed", "stratify", "standardize"}
+_ARRAYS = {"task", "metric", "random_splits", "data_seed", "stratify", "standardize", "encoding"}
 _USED: dict[str, set[str]] = {
-    "tables": {f.name for f in fields(DataConfig)} - {"encoding", "noise_edges"},
+    "tables": {f.name for f in fields(DataConfig)} - {"noise_edges"},
     "a store": set(),
     "a generated dataset": {"data_seed", "encoding", "noise_edges"},
     "a known dataset": {"encoding", "noise_edges"},
@@ -79,8 +79,9 @@ def load_data(config: DataConfig) -> Dataset:
 def _load_known(config: DataConfig) -> Dataset:
     if config.encoding == "none":
         return load_named(config.dataset, config.data_seed)
-    if config.dataset != "peptides-func":
-        raise ConfigError(f"encoding: {config.encoding!r} is for peptides-func, not for {config.dataset}")
+    if config.dataset != "peptides-func" or config.encoding == "degree":
+        where = "your own data" if config.encoding == "degree" else "peptides-func"
+        raise ConfigError(f"encoding: {config.encoding!r} is for {where}, not for {config.dataset}")
     dataset = load_peptides(config.encoding)
     columns = dataset.x.size(1) - len(dataset.node_categories or ())
     if config.encoding == "laplacian":
@@ -103,6 +104,7 @@ def load_named(name: str, data_seed: int = 0) -> Dataset:
 
 def check_options(config: DataConfig) -> None:
     """Refuse options that the user's own files do not use."""
+    _check_encoding(config)
     found = file_format(config.dataset)
     if found is None:
         _refuse_unused(config, "a store" if is_store(config.dataset) else "tables")
@@ -117,6 +119,7 @@ def from_memory(data: Any, config: DataConfig) -> Dataset:
         _refuse_unused(config, "a Dataset")
         return data
     _refuse_unused(config, "PyG data")
+    _check_encoding(config)
     return from_pyg(
         data,
         config.task,
@@ -125,7 +128,13 @@ def from_memory(data: Any, config: DataConfig) -> Dataset:
         seed=config.data_seed,
         stratify=bool(config.stratify),
         standardize=bool(config.standardize),
+        degrees=config.encoding == "degree",
     )
+
+
+def _check_encoding(config: DataConfig) -> None:
+    if config.encoding not in ("none", "degree"):
+        raise ConfigError(f"encoding: {config.encoding!r} is for peptides-func; for your own data there is degree")
 
 
 def _refuse_unused(config: DataConfig, source: str) -> None:

@@ -12,24 +12,20 @@ from rich.text import Text
 
 from cognn.config.options import DataConfig
 from cognn.data.catalogue import ENTRIES
-from cognn.data.check.counts import describe_counts, part_counts, scarce_classes
 from cognn.data.check.files import check_files
 from cognn.data.check.statistics import compare, measure
+from cognn.data.check.taken import first_lines
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_named
 
 
 def show_data(dataset: Dataset) -> None:
-    """Print the items of every class and part of the user's own data, to standard error before a training."""
-    if dataset.schema is None or not dataset.splits:
-        return
-    console, task = Console(stderr=True), dataset.task
-    counts = [part_counts(dataset.y, task, dataset.class_names or [], split) for split in dataset.splits]
-    sizes = "/".join(f"{len(dataset.labelled(part)):,}" for part in vars(dataset.splits[0]).values())
-    line = f"{dataset.name}: train/val/test {sizes} {task.readout.items}"
-    console.print(Text("; ".join(filter(None, [line, describe_counts(counts[0])]))), soft_wrap=True)
-    if scarce := scarce_classes(counts):
-        console.print(Text.assemble(("warning: ", "yellow"), scarce), soft_wrap=True)
+    """Print what the user's own data were taken as, to standard error, before a training."""
+    console, (lines, warnings) = Console(stderr=True), first_lines(dataset)
+    for name, value in lines.items():
+        console.print(Text.assemble((f"{name}: ", "dim"), value), soft_wrap=True)
+    for line in warnings:
+        console.print(Text.assemble(("warning: ", "yellow"), line), soft_wrap=True)
 
 
 def show_summary(summary: dict[str, Any], folder: Path) -> None:

@@ -100,8 +100,9 @@ def _task(fitted: Fitted, store: Store) -> tuple[Task, list[str] | None]:
         return task, store.class_names or (fitted.data.class_names if fitted.data is not None else None)
     found = store.schema
     width = store.arrays["x"].shape[1]
-    if width != schema.num_features:
-        raise DataError(f"{store.path}: has {width} features, the run learned from {schema.num_features}")
+    if width != schema.width:
+        degrees = ", two of them degrees: give the graph as files, not as a store" if schema.degrees else ""
+        raise DataError(f"{store.path}: has {width} features, the run learned from {schema.width}{degrees}")
     if found is None and ("edge_weight" in store.arrays) != bool(schema.edge_weight):
         has, learned = ("no", "with") if schema.edge_weight else ("has", "without")
         raise DataError(f"{store.path}: {has} edge weights, but the run was trained {learned} them; build it again")

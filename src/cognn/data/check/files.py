@@ -12,17 +12,21 @@ from torch import Tensor
 from cognn.config.options import DataConfig
 from cognn.core.sparse_features import is_sparse
 from cognn.data.check.findings import CheckReport, edge_findings, label_findings, split_findings
+from cognn.data.check.taken import NO_FEATURES, describe_columns, describe_matrix, doubtful_columns
 from cognn.data.dataset import Split, known_items
 from cognn.data.defaults import own_defaults
-from cognn.data.readers.array_checks import Arrays, check_arrays
-from cognn.data.readers.arrays import array_targets
+from cognn.data.degrees import NAMES
+from cognn.data.readers.array_checks import Arrays, as_columns, check_arrays
+from cognn.data.readers.arrays import array_remarks, array_targets
 from cognn.data.readers.files import file_format, open_tables, targets_of
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids, unknown_ids
 from cognn.data.splitting import column_splits, drawn_splits, mask_splits
 from cognn.data.store.store import Store, is_store, open_store, split_of
+from cognn.data.tables.columns import Column
 from cognn.data.tables.features import edge_weights, fit_columns, node_features
 from cognn.data.tables.relations import edge_types, fit_relations, relation_counts
 from cognn.data.tables.roles import Roles, Tables, find_roles
+from cognn.data.tables.scale import fit_scale
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets
 from cognn.errors import DataError
@@ -143,19 +147,30 @@ def _check_features(report: CheckReport, tables: Tables, roles: Roles, config: D
     nodes, edges = tables.nodes, tables.edges
     names = roles.node_features(nodes)
     encoded = [_try(report, partial(_encoded, nodes, name, config)) for name in names]
-    for name in roles.edge_features(edges):
-        _try(report, partial(_encoded, edges, name, config))
-    found = [features for features in encoded if features is not None]
+    of_edges = [_try(report, partial(_encoded, edges, name, config)) for name in roles.edge_features(edges)]
+    found = [result[1] for result in encoded if result is not None]
     report.facts["features"] = f"{sum(part.size(1) for part in found):,} from {len(found)} columns"
-    if not names:
-        report.warnings.append(f"{nodes.name}: has no feature columns; every node gets a constant 1")
+    columns, more = ([column for column, _ in filter(None, results)] for results in (encoded, of_edges))
+    for what, some in (("taken as", columns), ("edge features", more)):
+        if some:
+            report.facts[what] = describe_columns(some)
+    report.warnings += doubtful_columns(columns, more)
+    _warn_of_no_features(report, nodes.name, bool(names), config)
     if not found or len(found) < len(names) or any(map(is_sparse, found)):
         return None
     return torch.from_numpy(np.concatenate([part.numpy() for part in found], axis=1))
 
 
-def _encoded(table: Table, name: str, config: DataConfig) -> Tensor:
-    return node_features(table, fit_columns(table, [name], config))
+def _warn_of_no_features(report: CheckReport, name: str, some: bool, config: DataConfig) -> None:
+    if config.encoding == "degree":
+        report.facts["added"] = " and ".join(NAMES)
+    elif not some:
+        report.warnings.append(f"{name}: {NO_FEATURES}")
+
+
+def _encoded(table: Table, name: str, config: DataConfig) -> tuple[Column, Tensor]:
+    columns = fit_columns(table, [name], config)
+    return columns[0], node_features(table, columns)
 
 
 def _check_labels(
@@ -178,7 +193,14 @@ def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> No
     if checked is None:
         return
     report.facts["nodes"] = f"{checked.x.size(0):,}"
-    report.facts["features"] = f"{checked.x.size(1):,}"
+    given = arrays.sparse_x is not None or (arrays.x is not None and arrays.x.size > 0)
+    report.facts["features"] = f"{checked.x.size(1):,}" if given else "none"
+    if arrays.x is not None and arrays.x.size:
+        fit = partial(fit_scale, arrays.name, "x", as_columns(arrays.x))
+        scale = _try(report, fit) if config.standardize else None
+        report.facts["taken as"] = describe_matrix(checked.x.size(1), scale)
+    _warn_of_no_features(report, arrays.name, given, config)
+    report.warnings += array_remarks(arrays)
     if checked.batch is not None:
         report.facts["graphs"] = f"{checked.num_items:,}"
     if checked.edge_type is not None:

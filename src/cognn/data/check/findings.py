@@ -3,21 +3,17 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
-from cognn.data.check.counts import describe_counts, part_counts, scarce_classes
+from cognn.data.check.counts import describe_balance, describe_counts, part_counts, rare_classes, scarce_classes
 from cognn.data.dataset import Split, is_defined, known_items
 from cognn.data.splitting import overlaps
 from cognn.data.tables.targets import Targets
 from cognn.files.safe_read import shorten
-
-MAX_CLASSES = 12
-"""Classes whose share is shown."""
 
 
 @dataclass
@@ -106,13 +102,9 @@ def label_findings(report: CheckReport, targets: Targets, edge_index: Tensor | N
         for name, column in zip(targets.class_names, y.unbind(1), strict=True):
             report.facts[f"target {shorten(name, 30)}"] = _describe(column[~column.isnan()].double().numpy())
         return
-    if task.kind == "multilabel":
-        shares = y.nanmean(0)
-    else:
-        shares = torch.bincount(y[known_items(y)].long(), minlength=len(targets.class_names)) / max(known, 1)
-    named = [f"{shorten(n, 30)} {s:.1%}" for n, s in zip(targets.class_names, shares.tolist(), strict=True)]
-    more = f", and {len(named) - MAX_CLASSES} more" if len(named) > MAX_CLASSES else ""
-    report.facts["balance"] = ", ".join(named[:MAX_CLASSES]) + more
+    report.facts["balance"] = describe_balance(y, task, targets.class_names)
+    if rare := rare_classes(y, task, targets.class_names):
+        report.warnings.append(rare)
     if edge_index is not None and task.readout.per_node and task.kind != "multilabel":
         sender, receiver = edge_index.numpy()
         one, other = y.numpy()[sender], y.numpy()[receiver]

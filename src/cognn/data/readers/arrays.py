@@ -1,5 +1,6 @@
 """Datasets from NumPy arrays: ``.npz`` files, and the arrays of the PyG reader."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from cognn.config.options import DataConfig
 from cognn.core.sparse_features import take_rows
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
+from cognn.data.degrees import with_degrees
 from cognn.data.readers.array_checks import PARTS, Arrays, Checked, as_columns, check_arrays, sparse_matrix
 from cognn.data.splitting import drawn_splits, mask_splits, training_items
+from cognn.data.tables.looks import doubts, looks_of
 from cognn.data.tables.scale import Scale, fit_scale
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import Table
@@ -85,6 +88,7 @@ def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
         splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
     counts = None if checked.edge_categories is None else list(checked.edge_categories)
     schema = Schema("arrays", directed, targets.task, targets.class_names, num_features=checked.x.size(1))
+    schema.degrees = config.encoding == "degree"
     if checked.edge_attr is not None:
         schema.edge_categories, schema.edge_dim = counts, None if counts else checked.edge_attr.size(1)
     if checked.edge_type is not None:
@@ -93,7 +97,7 @@ def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
     if config.standardize:
         schema.node_scale, schema.edge_scale = _fit_scales(checked, arrays, splits)
     _scale(checked, arrays, schema)
-    return _dataset(checked, schema, targets, splits)
+    return replace(_dataset(checked, schema, targets, splits), remarks=array_remarks(arrays))
 
 
 def _fit_scales(checked: Checked, arrays: Arrays, splits: list[Split]) -> tuple[Scale | None, Scale | None]:
@@ -115,6 +119,18 @@ def _scale(checked: Checked, arrays: Arrays, schema: Schema) -> None:
         checked.x = schema.node_scale.apply(arrays.name, "x", as_columns(arrays.x))
     if schema.edge_scale is not None and arrays.edge_attr is not None:
         checked.edge_attr = schema.edge_scale.apply(arrays.name, "edge_attr", as_columns(arrays.edge_attr))
+
+
+def array_remarks(arrays: Arrays) -> list[str]:
+    """Columns that look like ids or codes."""
+    lines = []
+    for where, values in (("x", arrays.x), ("edge_attr", arrays.edge_attr)):
+        if values is None or (where == "edge_attr" and values.dtype.kind not in "bf"):  # else categories
+            continue
+        looks = [looks_of(column) for column in as_columns(values).T]
+        ids, codes = ([str(i) for i, look in enumerate(looks) if look == kind] for kind in ("id", "codes"))
+        lines += doubts(ids, codes, where)
+    return lines
 
 
 def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets:
@@ -246,10 +262,11 @@ def _dataset(checked: Checked, schema: Schema, targets: Targets, splits: list[Sp
         None if names is None else len(names),
         checked.edge_weight,
     )
+    x = x if order is None else take_rows(x, order)
     return Dataset(
         name=Path(checked.name).stem,
         task=targets.task,
-        x=x if order is None else take_rows(x, order),
+        x=with_degrees(x, graphs) if schema.degrees else x,
         y=targets.y,
         graphs=graphs,
         splits=splits,

@@ -13,6 +13,7 @@ from cognn.core.sparse_features import take_rows
 from cognn.data.assemble import assemble
 from cognn.data.catalogue import NAMES
 from cognn.data.dataset import Dataset, Level, Split, known_items
+from cognn.data.degrees import with_degrees
 from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_arrays
 from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
@@ -255,6 +256,7 @@ def fit_schema(
         edge_dim=sum(column.width for column in edges) if edges and categories is None else None,
         edge_categories=categories,
         edge_type=roles.edge_type,
+        degrees=config.encoding == "degree",
         relations=fit_relations(tables.edges, roles.edge_type) if roles.edge_type else None,
         edge_weight=roles.edge_weight,
     )
@@ -282,10 +284,11 @@ def _dataset(path: str, parts: _Parts) -> Dataset:
         None if schema.relations is None else len(schema.relations),
         parts.edge_weight,
     )
+    x = x if order is None else take_rows(x, order)
     return Dataset(
         name=Path(path).stem,
         task=schema.task,
-        x=x if order is None else take_rows(x, order),
+        x=with_degrees(x, graphs) if schema.degrees else x,
         y=parts.targets.y,
         graphs=graphs,
         splits=parts.splits,

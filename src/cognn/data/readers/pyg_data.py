@@ -34,6 +34,7 @@ def from_pyg(
     name: str = "data",
     stratify: bool = False,
     standardize: bool = False,
+    degrees: bool = False,
 ) -> Dataset:
     """Make a dataset of a ``Data``, a ``HeteroData``, a ``Batch``, a list of ``Data``, or one of PyG's datasets.
 
@@ -58,6 +59,7 @@ def from_pyg(
         stratify: Whether random splits give every part its share of each class.
         standardize: Whether ``x`` and numbers in ``edge_attr`` are scaled to mean 0 and deviation 1; otherwise they are
             used as they are.
+        degrees: Whether the degrees of the nodes are features, too.
     """
     types = node_types(data, name, _array) if isinstance(data, HeteroData) else None
     if types is not None:
@@ -66,11 +68,11 @@ def from_pyg(
         graphs, names = _listed(data, name)
         arrays = _joined(graphs, names, name, per_node=names == [name] or all(map(_labels_nodes, graphs)))
     config = DataConfig(task=task, metric=metric, random_splits=random_splits, data_seed=seed)
-    config.stratify, config.standardize = stratify, standardize
+    config.stratify, config.standardize, config.encoding = stratify, standardize, "degree" if degrees else "none"
     if types is not None and standardize:
         raise DataError(f"{name}: standardize is for one type of nodes; scale x of every node type yourself")
     dataset = from_arrays(arrays, True, config)
-    if not standardize and (worst := far_from_standard(dataset.x)) is not None:
+    if not standardize and (worst := far_from_standard(dataset)) is not None:
         log.warning(
             "%s: features are used as they are, and column %d is far from mean 0 and deviation 1; standardize=True"
             " scales them",
@@ -85,11 +87,11 @@ def from_pyg(
     return dataset
 
 
-def far_from_standard(x: Tensor) -> int | None:
+def far_from_standard(dataset: Dataset) -> int | None:
     """The column whose numbers are the largest, if over ten times those of a standardised column; else None."""
-    if is_sparse(x):  # which is not scaled
+    if is_sparse(dataset.x):  # which is not scaled
         return None
-    size = x.square().mean(0).sqrt()
+    size = dataset.x[:, : dataset.schema.num_features].square().mean(0).sqrt()
     return int(size.argmax()) if bool((size > FAR).any()) else None
 
 

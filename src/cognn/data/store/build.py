@@ -99,6 +99,8 @@ def from_files(
     if like is not None:
         own = {"edge_weight"} if like.source == "arrays" else set()  # tables have the column that the run names
         refuse_unused(config, {"dataset", "edges", *own}, WITH_SCHEMA)
+        if like.degrees:
+            raise DataError("like: the run learned from degrees, which a store does not have; predict from the files")
     progress = progress or (lambda step, done, total: None)
     with _new_folder(Path(out)) as folder:
         scratch = folder / "scratch"

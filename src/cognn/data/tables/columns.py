@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cognn.data.tables.list_columns import holds_lists, list_entries, list_values, lists, refuse_decimals
+from cognn.data.tables.looks import Looks, looks_of
 from cognn.data.tables.scale import moments
 from cognn.data.tables.table import Table
 from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
@@ -36,6 +37,8 @@ class Column:
     """The values of a category, or of lists, one output column each."""
     fill: float | None = None
     """Replaces a missing number; a missing category is all zeros.  If None, missing values are errors."""
+    looks: Looks = ""
+    """What its numbers look like, for remarks to the user."""
 
     @property
     def width(self) -> int:
@@ -128,13 +131,15 @@ def fit_column(
             _refuse_lookalikes(table, name, values, len(cells) - cells.null_count())
         return Column(name, "category", values=values, fill=None if fill == "refuse" else 0.0)
     cells = numbers(table, name, cells)
+    looks = looks_of(cells.drop_nulls().to_numpy())
     amounts = (cells if rows is None else cells.filter(pl.Series(rows))).drop_nulls().to_numpy()
     mean, std = moments(amounts)
     if not (np.isfinite(mean) and np.isfinite(std)):
         raise DataError(f"{table.name}: column {name!r} holds numbers too large to learn from; rescale it")
     average = float(amounts.mean()) if amounts.size else 0.0
     replacement = {"refuse": None, "mean": average, "zero": 0.0}[fill]
-    return Column(name, "numeric", mean, std, fill=replacement) if scaled else Column(name, "numeric", fill=replacement)
+    mean, std = (mean, std) if scaled else (0.0, 1.0)
+    return Column(name, "numeric", mean, std, fill=replacement, looks=looks)
 
 
 def _fit_lists(table: Table, name: str, fill: Fill) -> Column:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from cognn.config.metrics import METRICS
 from cognn.data.dataset import KINDS, LEVELS, Task
 from cognn.data.tables.columns import Column
+from cognn.data.tables.looks import Looks
 from cognn.data.tables.scale import Scale
 from cognn.errors import DataError
 
@@ -41,7 +42,9 @@ class Schema:
     edge_scale: Scale | None = None
     """Scale of the edge features of arrays."""
     num_features: int = 0
-    """Width of the node features."""
+    """Width of the node features in the files."""
+    degrees: bool = False
+    """Whether the degrees are features, too."""
     edge_dim: int | None = None
     """Number of continuous edge features."""
     edge_categories: list[int] | None = None
@@ -57,9 +60,14 @@ class Schema:
     target_type: str = ""
     """The node type with the targets."""
 
+    @property
+    def width(self) -> int:
+        """Width of the node features of a dataset."""
+        return self.num_features + 2 * self.degrees
+
     def same_columns(self, other: "Schema") -> bool:
         """Whether both encode the same columns with the same categories, means and scales, up to rounding."""
-        how = "source", "directed", "nodes", "edges", "node_scale", "edge_scale"
+        how = "source", "directed", "nodes", "edges", "node_scale", "edge_scale", "degrees"
         names = (*how, "edge_dim", "edge_categories", "relations", "node_types")
         one, two = asdict(self), asdict(other)
         return all(_same(one[name], two[name]) for name in (*names, "edge_weight"))
@@ -112,7 +120,8 @@ def _checked(name: str, value: Any) -> Any:
 def _column(entry: dict[str, Any]) -> Column:
     column = Column(**entry)
     numbers = [column.mean, column.std] + ([] if column.fill is None else [column.fill])
-    if not isinstance(column.name, str) or column.kind not in ("numeric", "category", "multihot"):
+    known = column.kind in ("numeric", "category", "multihot") and column.looks in get_args(Looks)
+    if not isinstance(column.name, str) or not known:
         raise ValueError(f"unknown column {entry}")
     if not all(type(n) in (int, float) and abs(n) < float("inf") for n in numbers) or not column.std > 0:
         raise ValueError(f"column {column.name}: expected finite numbers")
@@ -134,7 +143,7 @@ def _scale(name: str, value: dict[str, Any]) -> Scale:
 def _same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal up to rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one if key != "looks")
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, float) and isinstance(other, float):

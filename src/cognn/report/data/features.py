@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cognn.core.sparse_features import is_sparse, stored
 from cognn.data.dataset import Dataset
+from cognn.data.degrees import NAMES as DEGREES
 from cognn.report.data.minesweeper import SHOWN, MinesweeperBoard
 
 MOST_COLUMNS = 24
@@ -38,7 +39,9 @@ def feature_table(dataset: Dataset, board: MinesweeperBoard | None) -> FeatureTa
         return FeatureTable(["shows"], [SHOWN], board.shows[:, None].astype(np.float32), None)
     scale = getattr(dataset.schema, "node_scale", None)
     if scale is not None:
-        x = x * np.array(scale.std, np.float32) + np.array(scale.mean, np.float32)
+        width = len(scale.mean)
+        given = x[:, :width] * np.array(scale.std, np.float32) + np.array(scale.mean, np.float32)
+        x = np.concatenate([given, x[:, width:]], axis=1)
     names: list[str] = []
     words: list[list[str] | None] = []
     columns: list[NDArray[np.float32]] = []
@@ -50,6 +53,8 @@ def feature_table(dataset: Dataset, board: MinesweeperBoard | None) -> FeatureTa
         words.append(column.values if column.kind == "category" else None)
         hot = np.where(part.any(1), part.argmax(1), np.nan)
         columns.append(hot if column.kind == "category" else part[:, 0] * column.std + column.mean)
+    if columns and dataset.schema.degrees:
+        names, words, columns = [*names, *DEGREES], [*words, None, None], [*columns, x[:, -2], x[:, -1]]
     if not columns:
         names = [f"feature {index}" for index in range(x.shape[1])]
         words, table = [None] * len(names), x
