@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +33,8 @@ class Entry:
     """Collection and folder (or only file) of the raw files in cache and mirror; None if the dataset is generated."""
     downloadable: bool = True
     """Whether the raw files can be downloaded, or none are needed."""
+    listed: bool = True
+    """Whether ``cognn data list`` shows it; the description of another one names it otherwise."""
 
     @property
     def generated(self) -> bool:
@@ -82,6 +84,37 @@ def _classes(name: str, folder: tuple[str, str], description: str, facts: dict[s
 
 def _tu(name: str, description: str, facts: dict[str, float]) -> Entry:
     return Entry(name, "graph", "multiclass", "accuracy", description, facts, ("tu", name.upper()))
+
+
+# Name in PyG, kind of task, nodes, undirected edges (None if the published graph is directed), what it is.
+_GRAPHLAND: tuple[tuple[str, Kind, int, int | None, str], ...] = (
+    ("hm-categories", "multiclass", 46_563, 10_730_995, "products bought together; which category?"),
+    ("pokec-regions", "multiclass", 1_632_803, None, "users of a social network; which region?"),
+    ("web-topics", "multiclass", 2_890_331, None, "websites and their links; which topic?"),
+    ("tolokers-2", "binary", 11_758, 519_000, "crowd workers on shared tasks; who was banned?"),
+    ("city-reviews", "binary", 148_801, 1_165_415, "reviewers of places; who is a fraud?"),
+    ("artnet-exp", "binary", 50_405, 280_348, "artists on a platform; who makes explicit art?"),
+    ("web-fraud", "binary", 2_890_331, None, "websites and their links; which are frauds?"),
+    ("hm-prices", "regression", 46_563, 10_730_995, "products bought together; which price?"),
+    ("avazu-ctr", "regression", 76_269, 10_984_077, "devices with shared sites; how often is an ad clicked?"),
+    ("city-roads-M", "regression", 57_073, None, "segments of the roads of a city; which speed?"),
+    ("city-roads-L", "regression", 142_257, None, "segments of the roads of a larger city; which speed?"),
+    ("twitch-views", "regression", 168_114, 6_797_557, "streamers who follow each other; how many views?"),
+    ("artnet-views", "regression", 50_405, 280_348, "artists on a platform; how many views?"),
+    ("web-traffic", "regression", 2_890_331, None, "websites and their links; how many visits?"),
+)
+_NO_TIME = ("city-reviews", "city-roads-M", "city-roads-L", "web-traffic")
+
+
+def _graphland(folder: str, kind: Kind, nodes: int, edges: int | None, what: str) -> Iterator[Entry]:
+    """The dataset with its split RL, then with RH and TH, where it has a temporal one."""
+    metric: Metric = {"multiclass": "accuracy", "binary": "average_precision"}.get(kind, "r2")  # type: ignore[assignment]
+    facts: dict[str, float] = {"nodes": nodes} | ({} if edges is None else {"edges": edges})
+    settings = ("", "-rh") if folder in _NO_TIME else ("", "-rh", "-th")
+    for setting in settings:
+        description = f"{what} (GraphLand; also {' and '.join(settings[1:])})"
+        name = folder.lower() + setting
+        yield Entry(name, "node", kind, metric, description, facts, ("graphland", folder), listed=not setting)
 
 
 # Where the paper's tables disagree with the data (pubmed's 18717 nodes, cora's 6 classes, the edges of ENZYMES), these
@@ -224,6 +257,7 @@ _ALL = (
         "researchers in a knowledge graph of 45 relations; which group?",
         {"nodes": 8_285, "directed edges": 58_086, "relations": 90, "classes": 4, "undirected": False},
     ),
+    *(entry for row in _GRAPHLAND for entry in _graphland(*row)),
 )
 
 ENTRIES: dict[str, Entry] = {entry.name: entry for entry in _ALL}

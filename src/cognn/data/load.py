@@ -10,6 +10,7 @@ from cognn.data.dataset import Dataset
 from cognn.data.noise import add_noise
 from cognn.data.published.directed import load_citeseer_directed
 from cognn.data.published.entities import load_entities
+from cognn.data.published.graphland import load_graphland
 from cognn.data.published.heterophilous import load_heterophilous
 from cognn.data.published.peptides import load_peptides
 from cognn.data.published.planetoid import load_planetoid
@@ -44,6 +45,7 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
     "tu": load_tu,
     "lrgb": lambda name: load_peptides(),
     "entities": load_entities,
+    "graphland": load_graphland,
 }
 """Loaders by the first part of ``Entry.folder``."""
 

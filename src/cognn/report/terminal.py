@@ -100,8 +100,9 @@ def show_markdown(text: str) -> None:
 def show_catalogue() -> None:
     """Print the known datasets by task; in a pipe, one line each."""
     console = Console()
-    wide = max(map(len, ENTRIES))
-    rows = [(e.name, f"{e.level} {e.kind}", e.metric, e.origin, e.description) for e in ENTRIES.values()]
+    shown = [entry for entry in ENTRIES.values() if entry.listed]
+    wide = max(len(entry.name) for entry in shown)
+    rows = [(e.name, f"{e.level} {e.kind}", e.metric, e.origin, e.description) for e in shown]
     if not console.is_terminal:
         for name, task, metric, source, description in rows:
             print(f"{name:<{wide}}  {task:<16}  {metric:<17}  {source:<9}  {description}")
