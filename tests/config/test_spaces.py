@@ -5,7 +5,7 @@ import pytest
 from cognn.config.options import Config, ModelConfig, TrainConfig
 from cognn.config.spaces import GENERAL, SPACES, distributions, grid_size, is_range, read_space, search_space
 from cognn.config.tune_options import TuneOptions, given
-from cognn.data.catalogue import NAMES
+from cognn.data.catalogue import ENTRIES, NAMES
 from cognn.errors import ConfigError
 
 pytest.importorskip("optuna")
@@ -14,6 +14,7 @@ pytest.importorskip("optuna")
 def test_spaces_are_valid_for_every_dataset() -> None:
     assert set(SPACES) <= set(NAMES)
     new = {"directed-root-neighbors", "relational-root-neighbors", "matching-neighbors", "long-range", "aifb"}
+    new |= {name for name, entry in ENTRIES.items() if entry.folder and entry.folder[0] == "graphland"}
     assert set(NAMES) - set(SPACES) == new  # these have the general space
     for name in NAMES:
         space, config = search_space(name, Config(), set())

@@ -26,8 +26,8 @@ def load_graphland(name: str) -> Dataset:
     """Load a graph with one published split, undirected, and with the features that PyG makes by default.
 
     These are those of the benchmark: numbers by quantiles as a normal distribution, fractions as they are except for
-    artnet-views and avazu-ctr, categories one-hot, and missing numbers by the most frequent one.  Targets of regressions
-    are standardised with the training nodes, which does not change their R2.
+    artnet-views and avazu-ctr, categories one-hot, and missing numbers by the most frequent one.  The targets of a
+    regression are standardised with the training nodes, which does not change the R2.
 
     ``tolokers-2`` has the split RL (random, 10/10/80), ``tolokers-2-rh`` RH (random, 50/25/25) and ``tolokers-2-th`` TH
     (by time, 50/25/25).  THI is not offered: there, training, validation and test each have a graph of their own.
