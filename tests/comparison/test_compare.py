@@ -12,6 +12,8 @@ from torch_geometric.data import Data
 import cognn
 from cognn.cli import main
 from cognn.comparison import work
+from cognn.comparison.features import item_features
+from cognn.data.readers.pyg_data import from_pyg
 from cognn.errors import ConfigError, Diverged, Interrupted, RunError
 from tests.toy_runs import make_dataset
 
@@ -192,6 +194,23 @@ def test_python_takes_pyg_data_and_opens_the_runs(tmp_path) -> None:
         found.open("trees")
     with pytest.raises(ConfigError, match="jobs: data from memory"):
         cognn.compare(data, jobs=2)
+
+
+def test_sparse_features_have_no_trees_and_edge_weights_are_used(tmp_path, caplog) -> None:
+    edges, x = torch.randint(60, (2, 200)), torch.rand(60, 30).round()
+    data = Data(x=x.to_sparse_csr(), edge_index=edges, edge_weight=torch.rand(200), y=torch.arange(60) % 2)
+    found = cognn.compare(data, tmp_path / "found", random_splits=2, **QUICK | {"epochs": 1, "trials": 1})
+    assert "gradient boosting is left out: the features are sparse" in caplog.text
+    keys = {row["key"] for row in found.result["rows"]}
+    assert keys >= {"mlp", "base", "cognn"}
+    assert not any(key.startswith("trees") for key in keys)
+
+
+def test_trees_see_the_weighted_means_of_neighbours() -> None:
+    data = Data(x=torch.tensor([[1.0], [2], [5]]), edge_index=torch.tensor([[0, 1], [2, 2]]), y=torch.arange(3))
+    data.edge_weight = torch.tensor([3.0, 1])
+    table = item_features(from_pyg(data, "regression"), neighbours=True)
+    assert table[2].tolist()[:2] == [5, 1.25]
 
 
 @pytest.mark.parametrize("level", ["node", "graph"])

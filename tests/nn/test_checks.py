@@ -45,7 +45,11 @@ BAD_CALLS = {
     "one dimension": ((torch.ones(4), EDGES), ValueError, "x: expected shape (N, in_channels=3), got (4,)"),
     "integer features": ((X.long(), EDGES), TypeError, "x: expected floats, got torch.int64; convert with x.float()"),
     "no tensor": (([[1.0]], EDGES), TypeError, "x: expected a float tensor of shape (N, 3), got list"),
-    "sparse features": ((X.to_sparse(), EDGES), TypeError, "x: expected a dense tensor, got layout torch.sparse_coo"),
+    "sparse features": (
+        (X.to_sparse_csc(), EDGES),
+        TypeError,
+        "x: expected a dense, CSR or COO tensor, got torch.sparse_csc",
+    ),
     "nan": ((with_value(float("nan")), EDGES), ValueError, "x: row 2, column 1 is nan; all values must be finite"),
     "inf": ((with_value(float("-inf")), EDGES), ValueError, "x: row 2, column 1 is -inf; all values must be finite"),
     "unasked edge features": (

@@ -57,6 +57,8 @@ def test_a_column_of_weights_is_trained_on_and_predicted_with(env: str) -> None:
     assert (schema.edge_weight, [column.name for column in schema.edges]) == ("trust", ["since"])
     own = predicted()
     assert main(["evaluate", "run"]) == 0
+    assert main(["evaluate", "run", "nodes.csv", "--edges", "edges.csv"]) == 0
+    assert main(["report", "run"]) == 0
     table(WEIGHTS).reverse().write_csv("reversed.csv")
     np.testing.assert_allclose(predicted("nodes.csv", "--edges", "reversed.csv"), own, atol=1e-6)
     # An edge of weight 3 is three edges, and one of weight 0 is none.

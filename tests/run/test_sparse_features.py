@@ -192,6 +192,12 @@ def test_an_archive_may_have_the_arrays_of_scipy(start: str) -> None:
     assert main(["data", "check", name, "--undirected"]) == 0
 
 
+def test_other_arrays_of_these_names_are_not_read_beside_the_usual_ones() -> None:
+    strange = {"data": np.zeros((2, 2, 2)), "shape": np.array(["x"]), "labels": np.array([None])}
+    np.savez("graph.npz", x=HOT, edge_index=ENDS, y=np.array(LABELS), adj_data=np.zeros(3), **strange)
+    assert main(["train", "graph.npz", "--undirected", *SIZES, "--out", "run"]) == 0
+
+
 def test_an_archive_may_have_a_sparse_adjacency_with_weights() -> None:
     matrix = scipy.sparse.coo_array((np.ones(80), (ENDS[0], ENDS[1])), (N, N)).tocsr()  # repeated edges add up
     parts = {f"adj_{key}": getattr(matrix, key) for key in ("data", "indices", "indptr", "shape")}
@@ -213,7 +219,6 @@ def test_an_archive_may_have_a_sparse_adjacency_with_weights() -> None:
         ({"indices": np.full(HOT.astype(int).sum(), 99)}, "graph.npz: data, indices, indptr and shape are no CSR"),
         ({"indptr": np.arange(3)}, "graph.npz: data, indices, indptr and shape are no CSR matrix"),
         ({"data": np.full(HOT.astype(int).sum(), np.nan)}, "graph.npz: 'x' has an entry that is nan; expected finite"),
-        ({"x": HOT}, "graph.npz: holds 'x' and sparse features too; keep one of them"),
     ],
 )
 def test_bad_arrays_of_scipy_are_refused_in_one_line(change: dict, says: str, capsys) -> None:

@@ -18,6 +18,7 @@ from cognn.comparison.trees import have_lightgbm
 from cognn.comparison.work import run_folder, train_row
 from cognn.config.compare_options import SEEDS, CompareOptions
 from cognn.config.options import Config, DataConfig
+from cognn.core.sparse_features import is_sparse
 from cognn.data.dataset import Dataset
 from cognn.data.defaults import is_own, own_defaults
 from cognn.data.load import MEMORY, from_memory, load_data
@@ -163,8 +164,11 @@ def make_plan(options: CompareOptions, dataset: Dataset) -> Plan:
     decide(config.train, dataset)
     splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
     networks, directed = options.networks(), is_directed(dataset)
-    rows = make_rows(config.model.env, directed, have_lightgbm(), networks)
-    if not have_lightgbm():
+    sparse = is_sparse(dataset.x)
+    rows = make_rows(config.model.env, directed, have_lightgbm() and not sparse, networks)
+    if sparse:
+        log.warning("gradient boosting is left out: the features are sparse, and it would make them dense")
+    elif not have_lightgbm():
         log.warning("gradient boosting is left out: LightGBM is not installed; pip install 'cognn[compare]'")
     seeds = options.seeds or (SEEDS if len(splits) == 1 else 1)
     sizes = [

@@ -16,14 +16,15 @@ def item_features(dataset: Dataset, neighbours: bool) -> Table:
     r"""Features of all items ``(items, F)``.
 
     With ``neighbours``, a node also has the mean of the nodes that send to it, and in a directed graph of those that it
-    sends to: :math:`[x_v, \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u]`; nan if there are none.  A graph has the mean, the
-    minimum and the maximum over its nodes, and their number.
+    sends to: :math:`[x_v, \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u]`, weighted if edges are; nan if there are none.  A
+    graph has the mean, the minimum and the maximum over its nodes, and their number.
     """
     x, graph = _one_hot(dataset), dataset.task.readout.join(dataset.graphs)
     if neighbours:
         sender, receiver = graph.edge_index.numpy()
         ways = [(receiver, sender), (sender, receiver)] if is_directed(dataset) else [(receiver, sender)]
-        x = np.concatenate([x, *(_means(x, *way) for way in ways)], 1)
+        weight = np.ones(graph.num_edges, np.float32) if graph.edge_weight is None else graph.edge_weight.numpy()
+        x = np.concatenate([x, *(_means(x, weight, *way) for way in ways)], 1)
     if dataset.task.readout.one_graph:
         return x
     sizes = np.array([graph.num_nodes for graph in dataset.graphs])
@@ -50,8 +51,8 @@ def _one_hot(dataset: Dataset) -> Table:
     return np.concatenate([*codes, x[:, len(sizes) :].astype(np.float32)], 1)
 
 
-def _means(x: Table, rows: NDArray[Any], columns: NDArray[Any]) -> Table:
-    matrix = csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(x), len(x)))
-    degree = np.bincount(rows, minlength=len(x)).astype(np.float32)
+def _means(x: Table, weight: NDArray[np.float32], rows: NDArray[Any], columns: NDArray[Any]) -> Table:
+    matrix = csr_array((weight, (rows, columns)), shape=(len(x), len(x)))
+    degree = np.bincount(rows, weight, minlength=len(x)).astype(np.float32)
     degree[degree == 0] = np.nan
     return np.asarray(matrix @ x / degree[:, None], np.float32)

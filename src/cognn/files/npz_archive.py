@@ -10,16 +10,19 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from cognn.errors import DataError
-from cognn.files.safe_read import data_errors, existing_file, quote_names
+from cognn.files.safe_read import data_errors, existing_file
 
 MAX_UNPACKED = 4 << 30
 """Bytes that all compressed members may unpack to; uncompressed ones have their size on disk."""
 
 
+NOT_NPZ = "is it an .npz, as numpy.savez writes it?"
+
+
 def read_npz(path: str | Path, wanted: dict[str, str]) -> dict[str, NDArray[Any]]:
     """Read the members that ``wanted`` maps to a name, by that name; others are not read."""
     file = existing_file(path)
-    with data_errors(path, "is it an .npz, as numpy.savez writes it?"), zipfile.ZipFile(file) as archive:
+    with data_errors(path, NOT_NPZ), zipfile.ZipFile(file) as archive:
         members: dict[str, zipfile.ZipInfo] = {}
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
@@ -32,10 +35,11 @@ def read_npz(path: str | Path, wanted: dict[str, str]) -> dict[str, NDArray[Any]
         return {name: _array(path, archive, name, info) for name, info in members.items()}
 
 
-def members_of(path: str | Path) -> str:
-    """The names in an archive, for an error message."""
-    with data_errors(path), zipfile.ZipFile(existing_file(path)) as archive:
-        return quote_names([name.removesuffix(".npy") for name in archive.namelist()])
+def members_of(path: str | Path) -> list[str]:
+    """The names in an archive."""
+    file = existing_file(path)
+    with data_errors(path, NOT_NPZ), zipfile.ZipFile(file) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
 def _check_size(path: str | Path, file: Path, members: list[zipfile.ZipInfo]) -> None:

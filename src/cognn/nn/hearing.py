@@ -259,8 +259,8 @@ class Hearing(NamedTuple):
 
     def _edge_factor(self) -> Tensor | None:
         """The weights of the edges times the gates that edges have themselves, sorted by receiver."""
-        order = self.adjacency.in_edge.long()
-        gate, weight = (None if part is None else part[order] for part in (self.edge_gate, self.edge_weight))
+        parts, order = (self.edge_gate, self.edge_weight), self.adjacency.in_edge
+        gate, weight = (None if part is None else part.index_select(0, order) for part in parts)
         return _times(_times(gate, self.stack_gate), weight)
 
 

@@ -24,12 +24,17 @@ from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
 from cognn.errors import DataError
 from cognn.files.npz_archive import members_of, read_npz
+from cognn.files.safe_read import quote_names
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
 KEYS |= {name: name for name in ("edge_attr", "edge_type", "edge_weight", "batch")} | {"graph_ids": "batch"}
 SPARSE = ("data", "indices", "indptr", "shape", "format")
-KEYS |= {start + name: name for start in ("", "x_", "attr_") for name in SPARSE}
-KEYS |= {f"adj_{name}": f"adj_{name}" for name in SPARSE} | {"labels": "y"}
+OTHERWISE = {
+    ("x", "node_features"): {start + name: name for start in ("", "x_", "attr_") for name in SPARSE},
+    ("edges", "edge_index"): {f"adj_{name}": f"adj_{name}" for name in SPARSE},
+    ("y", "node_labels"): {"labels": "y"},
+}
+"""What is read in place of arrays that are not there."""
 KEYS |= {name: name for part in PARTS for name in (f"{part}_mask", f"{part}_masks")}
 
 
@@ -168,17 +173,18 @@ def read_npz_arrays(path: str) -> Arrays:
     ``train_mask`` ...    optional, also ``val_mask``, ``test_mask``: booleans ``(items,)`` or ``(items, splits)``
     ====================  ==============================================================================================
 
-    ``node_features``, ``node_labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)`` are accepted too.
+    Also read: ``node_features``, ``node_labels``, ``labels``, ``graph_ids`` and ``train_masks`` ``(splits, items)``.
     """
-    found = read_npz(path, KEYS)
-    sparse_x = _sparse(path, found, "")
-    if (adjacency := _sparse(path, found, "adj_")) is not None and not {"edges", "edge_index"} & set(found):
+    members, keys = members_of(path), dict(KEYS)
+    for usual, other in OTHERWISE.items():
+        keys |= {} if set(usual) & set(members) else other
+    found = read_npz(path, keys)
+    sparse_x, adjacency = _sparse(path, found, ""), _sparse(path, found, "adj_")
+    if adjacency is not None:
         _read_adjacency(found, adjacency)
     edges = found.pop("edges", None)
-    if sparse_x is not None and "x" in found:
-        raise DataError(f"{path}: holds 'x' and sparse features too; keep one of them")
     if (edges is None) == ("edge_index" not in found):
-        has = "both" if edges is not None else f"neither, but {members_of(path)}"
+        has = "both" if edges is not None else f"neither, but {quote_names(members)}"
         raise DataError(f"{path}: expected either 'edge_index' (2, E) or 'edges' (E, 2), it has {has}")
     masks = {part: found[f"{part}_mask"] for part in PARTS if f"{part}_mask" in found}
     masks |= {part: found[f"{part}_masks"].T for part in PARTS if f"{part}_masks" in found}
