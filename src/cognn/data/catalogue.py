@@ -93,14 +93,14 @@ _GRAPHLAND: tuple[tuple[str, Kind, int, int | None, str], ...] = (
     ("web-topics", "multiclass", 2_890_331, None, "websites and their links; which topic?"),
     ("tolokers-2", "binary", 11_758, 519_000, "crowd workers on shared tasks; who was banned?"),
     ("city-reviews", "binary", 148_801, 1_165_415, "reviewers of places; who is a fraud?"),
-    ("artnet-exp", "binary", 50_405, 280_348, "artists on a platform; who makes explicit art?"),
+    ("artnet-exp", "binary", 50_405, 280_348, "artists; who makes explicit art?"),
     ("web-fraud", "binary", 2_890_331, None, "websites and their links; which are frauds?"),
     ("hm-prices", "regression", 46_563, 10_730_995, "products bought together; which price?"),
-    ("avazu-ctr", "regression", 76_269, 10_984_077, "devices with shared sites; how often is an ad clicked?"),
-    ("city-roads-M", "regression", 57_073, None, "segments of the roads of a city; which speed?"),
-    ("city-roads-L", "regression", 142_257, None, "segments of the roads of a larger city; which speed?"),
+    ("avazu-ctr", "regression", 76_269, 10_984_077, "devices on shared sites; how many clicks?"),
+    ("city-roads-M", "regression", 57_073, None, "roads of a city; which speed?"),
+    ("city-roads-L", "regression", 142_257, None, "roads of a larger city; which speed?"),
     ("twitch-views", "regression", 168_114, 6_797_557, "streamers who follow each other; how many views?"),
-    ("artnet-views", "regression", 50_405, 280_348, "artists on a platform; how many views?"),
+    ("artnet-views", "regression", 50_405, 280_348, "artists; how many views?"),
     ("web-traffic", "regression", 2_890_331, None, "websites and their links; how many visits?"),
 )
 _NO_TIME = ("city-reviews", "city-roads-M", "city-roads-L", "web-traffic")
@@ -108,13 +108,15 @@ _NO_TIME = ("city-reviews", "city-roads-M", "city-roads-L", "web-traffic")
 
 def _graphland(folder: str, kind: Kind, nodes: int, edges: int | None, what: str) -> Iterator[Entry]:
     """The dataset with its split RL, then with RH and TH, where it has a temporal one."""
-    metric: Metric = {"multiclass": "accuracy", "binary": "average_precision"}.get(kind, "r2")  # type: ignore[assignment]
-    facts: dict[str, float] = {"nodes": nodes} | ({} if edges is None else {"edges": edges})
+    metrics: dict[str, Metric] = {"multiclass": "accuracy", "binary": "average_precision", "regression": "r2"}
+    facts: dict[str, float] = {"nodes": nodes}
+    if edges is not None:
+        facts["edges"] = edges
     settings = ("", "-rh") if folder in _NO_TIME else ("", "-rh", "-th")
     for setting in settings:
-        description = f"{what} (GraphLand; also {' and '.join(settings[1:])})"
+        description = f"{what} (GraphLand; also {', '.join(settings[1:])})"
         name = folder.lower() + setting
-        yield Entry(name, "node", kind, metric, description, facts, ("graphland", folder), listed=not setting)
+        yield Entry(name, "node", kind, metrics[kind], description, facts, ("graphland", folder), listed=not setting)
 
 
 # Where the paper's tables disagree with the data (pubmed's 18717 nodes, cora's 6 classes, the edges of ENZYMES), these

@@ -89,7 +89,7 @@ def test_trains_and_predicts(cache: Path, tmp_path: Path, capsys, name, task, ki
 def test_the_list_shows_base_names_and_says_which_splits_there_are(cache: Path, capsys) -> None:
     assert main(["data", "list"]) == 0
     shown = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert "also -rh and -th" in shown["tolokers-2"]
+    assert "also -rh, -th)" in shown["tolokers-2"]
     assert "also -rh)" in shown["web-traffic"]
     assert {"city-roads-m", "hm-prices"} <= set(shown)
     assert "tolokers-2-rh" not in shown

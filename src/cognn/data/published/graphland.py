@@ -65,7 +65,7 @@ class _Published(AtomicDownload, _PyG):
     def _process(self) -> None:
         self.process()
 
-    def save(self, data_list: Sequence[Data], path: str) -> None:  # type: ignore[override]
+    def save(self, data_list: Sequence[Data], path: str) -> None:
         """Keep the only graph."""
         (self.read,) = data_list
 
