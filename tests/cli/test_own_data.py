@@ -145,6 +145,12 @@ def test_weights_in_python() -> None:
         cognn.fit("nodes.csv", **files, class_weight={"no": 1, "yes": 9})
 
 
+def test_a_metric_that_tells_no_epochs_apart_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
+    words = write_graph(["no", "no", "yes", "no"] * 10, range(40), ["val", "train", "train", "test"] * 10)
+    assert main(["train", *words, "--metric", "f1"]) == 2
+    assert "f1 of the 10 validation items of split 0 is the same for all models" in capsys.readouterr().err
+
+
 # -- Threshold ---------------------------------------------------------------------------------------------------------
 
 

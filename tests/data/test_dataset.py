@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognn.config.metrics import METRICS_OF
-from cognn.data.dataset import Task, is_defined, known_items
+from cognn.data.dataset import Task, is_constant, is_defined, known_items
 from cognn.train.metrics import score
 
 NAN = math.nan
@@ -25,6 +25,23 @@ def test_a_metric_is_defined_where_scores_are_numbers(data) -> None:
         y = torch.tensor(data.draw(st.lists(rows, min_size=items, max_size=items))).view(items, 2)
     task = Task("node", kind, {"binary": 1, "multiclass": 3}.get(kind, 2), metric)
     assert is_defined(task, y) == math.isfinite(score(task, torch.zeros(items, task.num_outputs), y))
+
+
+@given(st.data())
+def test_a_constant_metric_scores_everything_alike(data) -> None:
+    kind = data.draw(st.sampled_from(["binary", "multilabel"]))
+    task = Task("node", kind, 1 if kind == "binary" else 2, data.draw(st.sampled_from(METRICS_OF[kind])))
+    row = (
+        st.sampled_from([0.0, 1.0])
+        if kind == "binary"
+        else st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=2)
+    )
+    y = torch.tensor(data.draw(st.lists(row, min_size=1, max_size=3)))
+    # Every prediction of every item.
+    outs = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * y.numel()).view(-1, len(y), task.num_outputs)
+    scores = {round(score(task, out, y), 6) for out in outs}
+    if is_defined(task, y):
+        assert is_constant(task, y) == (len(scores) == 1)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,15 @@ def is_defined(task: Task, y: Tensor) -> bool:
     return any(len(values) > (task.metric == "r2") for values in known)
 
 
+def is_constant(task: Task, y: Tensor) -> bool:
+    """Whether a defined metric cannot tell models apart: MCC or R2 of one value, or F1 without the second class."""
+    columns = y.unbind(1) if y.dim() == 2 else (y,)
+    known = [values for values in (column[~column.isnan()] for column in columns) if len(values)]
+    if task.metric == "f1" or (task.metric == "macro_f1" and task.kind == "multilabel"):
+        return all(bool((values == 0).all()) for values in known)
+    return task.metric in ("mcc", "r2") and all(bool(values.min() == values.max()) for values in known)
+
+
 @dataclass(frozen=True)
 class Split:
     """Indices of the training, validation and test items."""

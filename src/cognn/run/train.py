@@ -16,7 +16,7 @@ from torch import nn
 from cognn.config.options import Config
 from cognn.config.toml import load_config, to_toml
 from cognn.core.seeding import seeded
-from cognn.data.dataset import Dataset, is_defined
+from cognn.data.dataset import Dataset, is_constant, is_defined
 from cognn.data.load import load_data
 from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, Lost, RunError
@@ -78,15 +78,17 @@ def create_run(config: Config, out: Path, dataset: Dataset) -> None:
 
 
 def _check_metric(dataset: Dataset, splits: list[int]) -> None:
-    """Reject splits whose validation score is undefined, such as ROC AUC of one class: it could choose no epoch."""
+    """Reject splits whose validation score is undefined or constant, such as ROC AUC or MCC of one class."""
     task = dataset.task
     for index in splits:
         items = dataset.labelled(dataset.splits[index].val)
-        if len(items) and not is_defined(task, dataset.y[items]):
+        y = dataset.y[items]
+        why = "not defined" if not is_defined(task, y) else "the same for all models" if is_constant(task, y) else ""
+        if len(items) and why:
             raise ConfigError(
-                f"splits: {task.metric} of the {len(items)} validation items of split {index} is not defined (are they"
-                " of one class?), so it can choose no epoch; give other splits (--data-seed, if they are drawn) or"
-                " another --metric"
+                f"splits: {task.metric} of the {len(items)} validation items of split {index} is {why} (are they of one"
+                " class?), so it can choose no epoch; give other splits (--data-seed, if they are drawn) or another"
+                " --metric"
             )
 
 
