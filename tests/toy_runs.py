@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 
 from cognn import Graph
-from cognn.config.options import Config
+from cognn.config.options import Config, DataConfig
 from cognn.data.dataset import Dataset, Split, Task
+from cognn.data.load import from_memory
 from cognn.files.tensors import load_tensors
 from cognn.run import train as run
 from cognn.run.python_options import make_config
@@ -61,6 +62,19 @@ def make_dataset(level: str, kind: str, edges: bool = False, loops: bool = True)
         splits=splits,
         edge_attr=torch.randn(num_edges, 2, generator=rng) if edges else None,
     )
+
+
+def make_links(directed: bool = False, nodes: int = 40, groups: int = 2, seed: int = 0) -> Dataset:
+    """Which nodes are joined, in a graph whose groups are dense and told by a feature."""
+    rng = torch.Generator().manual_seed(seed)
+    group = torch.arange(nodes) % groups
+    chance = torch.where(group.unsqueeze(0) == group.unsqueeze(1), 0.5, 0.02)
+    ends = (torch.rand(nodes, nodes, generator=rng) < chance).triu(1).nonzero().T
+    ends = ends if directed else torch.cat([ends, ends.flip(0)], dim=1)
+    x = torch.nn.functional.one_hot(group).float() + 0.5 * torch.randn(nodes, groups, generator=rng)
+    y, task = torch.zeros(nodes), Task("node", "regression", 1, "mae")
+    graph = Dataset("sbm", task, x, y.unsqueeze(1), [Graph(ends, nodes)], [])
+    return from_memory(graph, DataConfig(dataset="toy", task="link", random_splits=2))
 
 
 def with_relations(dataset: Dataset, number: int, names: list[str] | None = None) -> Dataset:

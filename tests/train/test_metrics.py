@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognn.config.metrics import METRICS, METRICS_OF, RANKINGS
+from cognn.config.metrics import HITS, METRICS, METRICS_OF, RANKINGS
 from cognn.data.dataset import Task
 from cognn.train.metrics import loss, score
 
@@ -127,8 +127,8 @@ OURS = {
 few = st.integers(1, 30)
 
 
-def test_every_metric_is_one_of_scikit_learn() -> None:
-    assert set(OURS) == set(METRICS)
+def test_every_metric_but_hits_is_one_of_scikit_learn() -> None:
+    assert {*OURS, *HITS} == set(METRICS)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -189,3 +189,24 @@ def test_missing_targets_are_left_out_of_errors(metric: str) -> None:
     y[:4, 1] = torch.nan
     each = [OURS[metric](y[:, 0], out[:, 0]), OURS[metric](y[4:, 1], out[4:, 1])]
     assert score(Task("node", "regression", 2, metric), out, y) == pytest.approx(sum(each) / 2)
+
+
+def hits(p: list[float], y: list[bool], k: int) -> float:
+    """How many positives are above the k-th highest negative?"""
+    bar = sorted((a for a, positive in zip(p, y, strict=True) if not positive), reverse=True)[k - 1]
+    above = [a > bar for a, positive in zip(p, y, strict=True) if positive]
+    return sum(above) / len(above)
+
+
+@pytest.mark.parametrize("metric", HITS)
+def test_hits_at_k_counts_what_is_above_k_negatives(metric: str) -> None:
+    k, task = HITS[metric], Task("link", "binary", 1, metric)
+    for negatives in (k - 1, k, 3 * k):
+        out = torch.randint(40, (negatives + 30, 1), generator=RNG).double() / 10  # with ties
+        y = torch.cat([torch.ones(30), torch.zeros(negatives)])
+        found = score(task, out, y)
+        if negatives < k:
+            assert math.isnan(found)
+        else:
+            assert found == pytest.approx(hits(out.view(-1).tolist(), y.bool().tolist(), k))
+    assert score(task, torch.cat([torch.ones(3, 1), torch.zeros(k, 1)]), torch.arange(3 + k).lt(3).float()) == 1

@@ -21,6 +21,7 @@ from cognn.config.options import Config, DataConfig
 from cognn.core.sparse_features import is_sparse
 from cognn.data.dataset import Dataset
 from cognn.data.defaults import is_own, own_defaults
+from cognn.data.links.items import is_link
 from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.errors import ConfigError, Interrupted, RunError
 from cognn.files.json import write_json
@@ -138,6 +139,10 @@ def run_comparison(options: CompareOptions, dataset: Dataset | None = None, watc
         watch: Shows the results while they arrive.
     """
     options.check()
+    if is_link(options.data.task) or (dataset is not None and dataset.links is not None):
+        raise ConfigError(
+            "task: a comparison is of nodes or graphs; train links with --model mlp, meangnn and cognn one by one"
+        )
     if dataset is None:
         if not is_own(options.data):
             _one_draw(options)

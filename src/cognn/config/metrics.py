@@ -6,6 +6,9 @@ Metric = Literal[
     "accuracy",
     "roc_auc",
     "average_precision",
+    "hits_at_10",
+    "hits_at_50",
+    "hits_at_100",
     "f1",
     "macro_f1",
     "balanced_accuracy",
@@ -17,11 +20,13 @@ Metric = Literal[
 METRICS: tuple[str, ...] = get_args(Metric)
 ERRORS = ("mae", "rmse")
 """Those of which less is better."""
-RANKINGS = ("roc_auc", "average_precision")
+HITS = {"hits_at_10": 10, "hits_at_50": 50, "hits_at_100": 100}
+"""Number of negatives of the metrics that count the positives above that many."""
+RANKINGS = ("roc_auc", "average_precision", *HITS)
 """Those of probabilities; the other metrics of classes score the predicted class."""
-_CLASSES: tuple[Metric, ...] = ("accuracy", *RANKINGS, "macro_f1", "balanced_accuracy", "mcc")  # type: ignore[assignment]
+_CLASSES: tuple[Metric, ...] = ("accuracy", "roc_auc", "average_precision", "macro_f1", "balanced_accuracy", "mcc")
 METRICS_OF: dict[str, tuple[Metric, ...]] = {
-    "binary": (*_CLASSES, "f1"),
+    "binary": (*_CLASSES, "f1", "hits_at_10", "hits_at_50", "hits_at_100"),
     "multiclass": _CLASSES,
     "multilabel": _CLASSES,
     "regression": ("mae", "rmse", "r2"),

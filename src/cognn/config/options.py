@@ -24,10 +24,11 @@ class DataConfig:
     target: str = ""
     """Column of the node (or graph) table to predict; several, separated by commas, for several targets or labels."""
     task: str = ""
-    """binary, multiclass, multilabel or regression; by default inferred from the target."""
+    """binary, multiclass, multilabel or regression; by default inferred from the target. link predicts which nodes are
+    joined, or with `--target` a column of the edge table, of a kind that link-binary, link-multiclass, ... can name."""
     metric: str = ""
     """accuracy, roc_auc, average_precision, f1 (binary), macro_f1, balanced_accuracy or mcc, or mae, rmse or r2 of a
-    regression, for your own files; by default that of the task."""
+    regression, for your own files, or hits_at_10, hits_at_50 or hits_at_100 of links; by default that of the task."""
     directed: bool | None = None
     """Whether the edges of your own files are directed: `--directed` or `--undirected`; never guessed."""
     id_column: str = ""
@@ -124,6 +125,8 @@ class ModelConfig:
     """Activation: gelu relu elu leaky_relu silu tanh."""
     pool: Literal["mean", "sum", "max"] = "mean"
     """Pooling of the nodes, in graph tasks."""
+    decoder: Literal["dot", "mlp"] = "dot"
+    """How the score of a pair is made from its two nodes, in link tasks."""
     decoder_layers: int = 1
     """Number of decoder layers."""
     heads: int = 1
@@ -211,6 +214,8 @@ class TrainConfig:
     """Copies of the training items in every step, each with its own actions and dropout, for less gradient variance."""
     drop_edge: float = 0.0
     """Share of the edges to drop at random in every training step (DropEdge)."""
+    disjoint_train_ratio: float = 0.0
+    """Share of the training links to learn in an epoch, taken out of the graph; 0 is all, left in it (link tasks)."""
     edge_price: float = 0.0
     """Weight in the loss of the expected share of edges kept, over all layers."""
     edge_budget: float | None = None
@@ -285,6 +290,8 @@ class Config:
                 raise ConfigError(f"{name}: expected a finite number, got {value}")
         if not 0 <= t.drop_edge < 1:
             raise ConfigError(f"drop_edge: expected 0 or more and below 1, got {t.drop_edge}")
+        if not 0 <= t.disjoint_train_ratio < 1:
+            raise ConfigError(f"disjoint_train_ratio: expected 0 or more and below 1, got {t.disjoint_train_ratio}")
         if t.edge_budget is not None and not 0 <= t.edge_budget <= 1:
             raise ConfigError(f"edge_budget: expected a share from 0 to 1, got {t.edge_budget}")
         if t.edge_budget is not None and t.edge_price:

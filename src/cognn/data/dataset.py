@@ -5,12 +5,13 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor
 
-from cognn.config.metrics import RANKINGS, Metric, higher_is_better
+from cognn.config.metrics import HITS, RANKINGS, Metric, higher_is_better
 from cognn.core.graph import Graph
+from cognn.data.links.links import Links
 from cognn.data.readout import READOUTS, Readout
 from cognn.nn.edge_features import EdgeSpec
 
-Level = Literal["node", "graph"]
+Level = Literal["node", "graph", "link"]
 Kind = Literal["binary", "multiclass", "multilabel", "regression"]
 LEVELS: tuple[str, ...] = get_args(Level)
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -21,7 +22,7 @@ class Task:
     """What to predict, and how to score it."""
 
     level: Level
-    """Whether the items are nodes or graphs."""
+    """Whether the items are nodes, graphs or links."""
     kind: Kind
     """Type of the targets, which selects the loss."""
     num_outputs: int
@@ -43,10 +44,12 @@ class Task:
 def is_defined(task: Task, y: Tensor) -> bool:
     """Whether the metric is defined on these targets, whatever the predictions.
 
-    A ranking needs both classes, and R2 two values.
+    A ranking needs both classes, hits at K also K negatives, and R2 two values.
     """
     columns = y.unbind(1) if y.dim() == 2 else (y,)
     known = [column[~column.isnan()] for column in columns]
+    if task.metric in HITS:
+        return bool((y == 1).any()) and int((y == 0).sum()) >= HITS[task.metric]
     if task.metric in RANKINGS:
         return any(len(values) > 0 and bool(values.min() != values.max()) for values in known)
     return any(len(values) > (task.metric == "r2") for values in known)
@@ -72,7 +75,7 @@ class Split:
 
 @dataclass
 class Dataset:
-    """One graph (node tasks) or many (graph tasks), ready for training.
+    """One graph (node and link tasks) or many (graph tasks), ready for training.
 
     The nodes and edges of all graphs are concatenated.  Missing targets are nan (float) or -1 (classes).
     """
@@ -86,7 +89,7 @@ class Dataset:
     ``(items, k)``.
     """
     graphs: list[Graph]
-    """One graph for node tasks, one per item for graph tasks."""
+    """One graph for node and link tasks, one per item for graph tasks."""
     splits: list[Split]
     edge_attr: Tensor | None = None
     """Edge features ``(E, k)``: float for continuous ones, long for categorical ones."""
@@ -110,10 +113,12 @@ class Dataset:
     """What the user may want to know of how arrays were read; the columns of tables tell it themselves."""
     target_nodes: tuple[int, int] | None = None
     """First and end of the nodes that have targets, if those of other node types have none."""
+    links: Links | None = None
+    """The pairs that are the items of a link task."""
 
     @property
     def num_items(self) -> int:
-        """Number of rows of ``y``: nodes or graphs."""
+        """Number of rows of ``y``: nodes, graphs or links."""
         return self.y.size(0)
 
     @property

@@ -1,12 +1,13 @@
 """Load a dataset: by name, from the user's files, or from memory."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.catalogue import find_entry
 from cognn.data.dataset import Dataset
+from cognn.data.links.items import as_links, check_link_task, is_link, with_splits
 from cognn.data.noise import add_noise
 from cognn.data.published.directed import load_citeseer_directed
 from cognn.data.published.entities import load_entities
@@ -65,6 +66,8 @@ def load_data(config: DataConfig) -> Dataset:
     """Load the dataset that a config names, or the user's own files."""
     if not config.dataset:
         raise ConfigError("dataset: missing; give a name (cognn data list) or your own files")
+    if is_link(config.task) and config.dataset != MEMORY:
+        return with_splits(_load_links(config), config)
     if config.dataset == MEMORY:
         raise RunError("the run was trained on data in memory; in Python, cognn.open_run(RUN, data) takes both")
     if config.edges or is_path(config.dataset):
@@ -76,6 +79,22 @@ def load_data(config: DataConfig) -> Dataset:
         raise ConfigError(f"noise_edges: is for one graph; {config.dataset} has many; leave it out")
     dataset = _load_known(config)
     return add_noise(dataset, config.noise_edges, config.data_seed) if config.noise_edges else dataset
+
+
+def _load_links(config: DataConfig) -> Dataset:
+    """The graph that a config names, and the targets of its links if there are any."""
+    check_link_task(config)
+    if is_store(config.dataset):
+        raise ConfigError(
+            f"task: link prediction needs a graph in memory; {config.dataset} is a store, give its tables"
+        )
+    if config.edges or is_path(config.dataset):
+        check_options(config)
+        return load_files(config)
+    seeded = find_entry(config.dataset).seeded or bool(config.noise_edges)
+    seed = config.data_seed if seeded else DataConfig.data_seed
+    graph = replace(config, task="", metric="", random_splits=DataConfig.random_splits, data_seed=seed, stratify=None)
+    return as_links(load_data(graph), config.metric)
 
 
 def _load_known(config: DataConfig) -> Dataset:
@@ -117,12 +136,17 @@ def check_options(config: DataConfig) -> None:
 
 def from_memory(data: Any, config: DataConfig) -> Dataset:
     """A ``Dataset`` as it is, or PyG objects as a dataset with the task, metric and splits of the config."""
+    if is_link(config.task):
+        check_link_task(config)
+        if isinstance(data, Dataset):
+            refuse_unused(config, {"dataset", "splits", *_ARRAYS} - {"standardize", "encoding"}, "a Dataset")
+            return with_splits(as_links(data, config.metric), config)
     if isinstance(data, Dataset):
         _refuse_unused(config, "a Dataset")
         return data
     _refuse_unused(config, "PyG data")
     _check_encoding(config)
-    return from_pyg(
+    dataset = from_pyg(
         data,
         config.task,
         config.metric,
@@ -132,6 +156,7 @@ def from_memory(data: Any, config: DataConfig) -> Dataset:
         standardize=bool(config.standardize),
         degrees=config.encoding == "degree",
     )
+    return with_splits(dataset, config) if is_link(config.task) else dataset
 
 
 def _check_encoding(config: DataConfig) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from cognn.core.graph import Graph
 from cognn.data.assemble import is_symmetric
 from cognn.data.dataset import Dataset
+from cognn.data.links.pairs import count_pairs, free_number, pair_number, pair_of
 from cognn.errors import ConfigError
 
 
@@ -34,32 +35,19 @@ def add_noise(dataset: Dataset, share: float, seed: int = 0) -> Dataset:
         raise ConfigError(f"noise_edges: random edges have no {what}, and the edges of {dataset.name} do; leave it out")
     nodes, undirected = graph.num_nodes, is_symmetric(graph.edge_index, graph.num_nodes)
     listed = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]]
-    pairs = nodes * (nodes - 1) // (2 if undirected else 1)
-    taken = (_unordered(listed) if undirected else _ordered(listed, nodes)).unique()
+    pairs = count_pairs(nodes) * (1 if undirected else 2)
+    taken = (pair_number(listed) if undirected else _ordered(listed, nodes)).unique()
     wanted, free = round(share * len(taken)), pairs - len(taken)
     if wanted > free:
         raise ConfigError(
             f"noise_edges: {share} adds {wanted:,} edges, but only {free:,} pairs of nodes of {dataset.name} have none;"
             " lower it"
         )
-    # The i-th free pair is i plus the number of taken pairs before it; there are taken[k] - k free ones before the k-th
-    # taken one.
     drawn = torch.tensor(random.Random(seed).sample(range(free), wanted), dtype=torch.long)
-    drawn += torch.searchsorted(taken - torch.arange(len(taken)), drawn, right=True)
-    new = _unordered_pairs(drawn) if undirected else _ordered_pairs(drawn, nodes)
+    drawn = free_number(drawn, taken)
+    new = pair_of(drawn) if undirected else _ordered_pairs(drawn, nodes)
     both = torch.cat([graph.edge_index, new, new.flip(0)] if undirected else [graph.edge_index, new], dim=1)
     return replace(dataset, graphs=[Graph.owning(both, nodes)], facts={})
-
-
-def _unordered(edges: Tensor) -> Tensor:
-    """A number for every pair: 0 for nodes 0 and 1, 1 for 0 and 2, 2 for 1 and 2, 3 for 0 and 3, ..."""
-    low, high = edges.min(0).values, edges.max(0).values
-    return high * (high - 1) // 2 + low
-
-
-def _unordered_pairs(number: Tensor) -> Tensor:
-    high = ((1 + (1 + 8 * number).double().sqrt()) / 2).long()  # exact below 2^53
-    return torch.stack([number - high * (high - 1) // 2, high])
 
 
 def _ordered(edges: Tensor, nodes: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""What an item of a task is: a node, or a graph as a whole.
+"""What an item of a task is: a node, a graph as a whole, or a pair of nodes.
 
 Code that depends on the level of a task asks ``task.readout``, so that a further level is one more line in
 :data:`READOUTS`.  Losses and scores need not ask: output ``i`` of a mini-batch belongs to item ``batch.items[i]`` at
@@ -22,6 +22,8 @@ class Readout:
     """Whether the model pools the nodes of a graph into one output."""
     one_graph: bool
     """Whether all items are in one graph: mini-batches are then subgraphs of it, otherwise batches of graphs."""
+    pairs: bool = False
+    """Whether an item is a pair of nodes, whose output is decoded from both."""
 
     @property
     def items(self) -> str:
@@ -36,5 +38,6 @@ class Readout:
 READOUTS = {
     "node": Readout("node", per_node=True, pools=False, one_graph=True),
     "graph": Readout("graph", per_node=False, pools=True, one_graph=False),
+    "link": Readout("link", per_node=False, pools=False, one_graph=True, pairs=True),
 }
 """The readout of every level."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cognn.config.options import DataConfig, refuse_unused
 from cognn.data.defaults import own_defaults
+from cognn.data.links.items import is_link
 from cognn.data.load import load_data
 from cognn.data.readers.files import load_with_schema
 from cognn.data.store.build import WITH_SCHEMA, Progress, from_dataset, from_files, is_streamable
@@ -31,6 +32,8 @@ def build(
     """
     if not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
+    if is_link(config.task):
+        raise ConfigError("task: a store is for node tasks; for link prediction, train on the tables themselves")
     schema = None if like is None else run_schema(like)
     if like is not None and schema is None:
         raise RunError(f"{like}: no run on your own files, so it does not say how to read others")

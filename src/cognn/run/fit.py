@@ -17,6 +17,9 @@ from cognn.config.toml import load_config
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.data.defaults import own_defaults
+from cognn.data.links.given import with_pairs
+from cognn.data.links.items import as_links, is_link
+from cognn.data.links.messages import of_split
 from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.data.tables.targets import with_metric
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
@@ -112,8 +115,12 @@ class Fitted:
         graphs: str | Path = "",
         calibrate: bool = False,
         coverage: float | None = None,
+        pairs: Any = None,
     ) -> Prediction:
         """Predict every item of the training data or of new data; the same call gives the same result.
+
+        A run on links predicts ``pairs``.  On its own graph, messages use the edges that it was trained with, which are
+        not those of validation and test; on a graph that is given, they use all edges.
 
         Args:
             data: What :func:`fit` takes: files, a PyG ``Data``, a list of them, a ``HeteroData``, or a ``Dataset``; new
@@ -127,9 +134,10 @@ class Fitted:
             calibrate: Whether to scale the probabilities by a temperature that was fitted to the validation items.
             coverage: A probability with which the ``region`` of a prediction contains the truth, by split conformal
                 prediction on the validation items; None for no regions.
+            pairs: In a run on links, a table with the ids of both ends, or their positions ``(2, P)``.
         """
         with python_words():
-            dataset = self.read(data, edges, graphs)
+            dataset = with_pairs(self._seen(self.read(data, edges, graphs), split), pairs)
             held_out = self.calibration(dataset.task.kind, split, calibrate, coverage)
             with seeded(self.seed(split), torch.device("cpu")):
                 model = self.model(split, dataset)
@@ -200,7 +208,7 @@ class Fitted:
     def outputs(self, dataset: Dataset, split: int | None = None, samples: int = 0) -> Tensor:
         """The outputs of a split's model for all items, as training scores them, or the mean of that many draws."""
         config = replace(self.config.train, samples=samples or self.config.train.samples)
-        items = Batcher(dataset, config.batch_size, torch.device("cpu"))
+        items = Batcher(self._seen(dataset, split), config.batch_size, torch.device("cpu"))
         with seeded(self.seed(split), torch.device("cpu")), precision(config):
             return forward_all(self.model(split, dataset), items, config)[0]
 
@@ -216,7 +224,12 @@ class Fitted:
             return self.dataset
         needed = run_schema(self.folder) is None and not isinstance(data, str | Path | Dataset)
         known = self.dataset if needed else None
-        return as_new(self.folder, data, known, edges_text(edges), str(graphs), targets)
+        dataset = as_new(self.folder, data, known, edges_text(edges), str(graphs), targets)
+        return as_links(dataset) if is_link(self.config.data.task) and dataset.links is None else dataset
+
+    def _seen(self, dataset: Dataset, split: int | None) -> Dataset:
+        """A dataset as the model of a split sees it: of its own links, those to be predicted are taken out."""
+        return of_split(dataset, self._index(split)) if dataset is self.data else dataset
 
     def seed(self, split: int | None = None) -> int:
         """The seed of a split (by default the best), with which it was trained and is predicted."""
@@ -276,12 +289,11 @@ def predict(
         out = forward_all(model, items, config)[0].float()
         value = values(out)
         for batch in items.all_batches() if cooperative(model) is not None else []:
-            inputs = (batch.x, batch.graph, batch.edge_attr)
             if samples:
-                draws = [model(*inputs, actions="sample").float() for _ in range(samples)]
+                draws = [batch.into(model, actions="sample").float() for _ in range(samples)]
                 spreads.append(torch.stack([values(draw) for draw in draws]).std(0))
             if actions:
-                codes.append(model(*inputs, actions=eval_actions(config), return_trace=True)[1].actions)
+                codes.append(batch.into(model, actions=eval_actions(config), return_trace=True)[1].actions)
     spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)
     inner = cooperative(model)
     space = None if inner is None else inner.space

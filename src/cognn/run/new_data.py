@@ -6,6 +6,7 @@ from typing import Any
 
 from cognn.config.options import DataConfig
 from cognn.data.dataset import Dataset
+from cognn.data.links.items import to_predict
 from cognn.data.load import load_data
 from cognn.data.readers.files import is_path, load_with_schema
 from cognn.data.readers.pyg_data import pyg_with_schema
@@ -21,8 +22,11 @@ def read_new(folder: Path, path: str, edges: str = "", graphs: str = "", targets
     if schema is None:
         raise RunError(f"{folder}: trained on a known dataset; a new graph needs a run on your own files")
     if graphs and schema.task.readout.one_graph:
-        raise ConfigError("graphs: is for runs on whole graphs; this one predicts nodes, leave it out")
-    return load_with_schema(schema, path, edges, graphs, targets)
+        items = schema.task.readout.items
+        raise ConfigError(f"graphs: is for runs on whole graphs; this one predicts {items}, leave it out")
+    if targets and schema.task.readout.pairs:
+        raise RunError(f"{folder}: a run on links is scored on its own graph; cognn predict --pairs is for new ones")
+    return _ready(load_with_schema(schema, path, edges, graphs, targets))
 
 
 def as_new(
@@ -54,13 +58,19 @@ def as_new(
         return load_data(DataConfig(dataset=str(data)))
     schema = run_schema(folder)
     if schema is not None:
-        return pyg_with_schema(schema, data)
+        return _ready(pyg_with_schema(schema, data))
     assert known is not None
     counts = None if known.edge_categories is None else list(known.edge_categories)
-    schema = Schema("arrays", True, known.task, known.class_names, num_features=known.x.size(1))
+    directed = known.links is None or known.links.directed
+    schema = Schema("arrays", directed, known.task, known.class_names, num_features=known.x.size(1))
     schema.edge_dim, schema.edge_categories = known.edge_dim, counts
     schema.edge_weight = "edge_weight" if known.graphs[0].edge_weight is not None else ""
     if known.num_relations > 1:
         schema.relations = known.relation_names or [str(code) for code in range(known.num_relations)]
-    new = pyg_with_schema(schema, data)
+    new = _ready(pyg_with_schema(schema, data))
     return replace(new, node_categories=known.node_categories, sign_columns=known.sign_columns)
+
+
+def _ready(dataset: Dataset) -> Dataset:
+    """A new graph; in a run on links it waits for the pairs to predict."""
+    return to_predict(dataset) if dataset.task.readout.pairs else dataset

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cognn.data.dataset import Dataset
+from cognn.data.links.given import read_pairs
+from cognn.data.links.items import is_link
 from cognn.data.readers.files import file_format
 from cognn.data.store.store import is_store
 from cognn.errors import ConfigError, RunError
@@ -26,6 +28,7 @@ def write_predictions(
     samples: int = 0,
     actions: bool = False,
     memory: float | None = None,
+    pairs: str = "",
     report: Callable[[str, int, int], None] | None = None,
     calibrate: bool = False,
     coverage: float | None = None,
@@ -42,6 +45,7 @@ def write_predictions(
         samples: Draws of the actions for the spread; 0 for none.
         actions: Whether to add the action of every node in every layer.
         memory: Gigabytes to work in if the graph is a store.
+        pairs: Table of the pairs to predict, of a run on links.
         report: Called with the step, how much of it is done, and its total, if the graph is a store.
         calibrate: Whether to scale the probabilities by a temperature fitted to the validation items.
         coverage: A probability for prediction sets and intervals; None for none.
@@ -56,6 +60,8 @@ def write_predictions(
         raise ConfigError("actions: the nodes of this run do not act; leave it out")
     if actions and fitted.config.model.action_space == "edge":
         raise ConfigError("actions: edges act in this run, not nodes; leave it out, or use Fitted.predict in Python")
+    if graph and is_store(graph) and is_link(fitted.config.data.task):
+        raise ConfigError(f"graph: {graph} is a store, and this run is on links; give a node table with --edges")
     if graph and is_store(graph):
         if edges or graphs:
             raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
@@ -64,10 +70,15 @@ def write_predictions(
     if memory is not None:
         raise ConfigError("memory: is for a graph that is a store (cognn data build); leave it out")
     dataset = new_graph(fitted, graph, edges, graphs) if graph or edges or graphs else fitted.dataset
+    item = dataset.task.readout.item
     if actions and not dataset.task.readout.per_node:
-        raise RunError("actions: graph tasks have many nodes per prediction; --actions is for node tasks")
-    prediction = fitted.predict(dataset, split, samples, actions, calibrate=calibrate, coverage=coverage)
+        raise RunError(f"actions: {item} tasks have many nodes per prediction; --actions is for node tasks")
+    prediction = fitted.predict(
+        dataset, split, samples, actions, calibrate=calibrate, coverage=coverage, pairs=pairs or None
+    )
     table = prediction_table(dataset.task.kind, dataset.class_names, dataset.item_ids, prediction)
+    if dataset.links is not None:
+        table = read_pairs(pairs, dataset)[0].hstack(table.drop("id"))
     content = io.BytesIO()
     (table.write_csv if out.suffix.lower() == ".csv" else table.write_parquet)(content)
     write(out, content.getvalue())

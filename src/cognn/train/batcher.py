@@ -12,6 +12,8 @@ from cognn.config.options import TrainConfig
 from cognn.core.graph import Graph
 from cognn.core.sparse_features import repeat_rows, take_rows
 from cognn.data.dataset import Dataset
+from cognn.data.links.epoch import epoch_batch
+from cognn.data.links.links import Links
 from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.data.sampling.neighbors import NeighborhoodSampler
 from cognn.data.sampling.partition import PartitionSampler
@@ -53,13 +55,14 @@ class Batcher:
         attr = attr.to(dtype) if attr is not None and attr.is_floating_point() else attr
         dataset = replace(dataset, x=dataset.x.to(dtype), edge_attr=attr)
         self.device, self.dtype, self.batch_size, self.sampler = device, dtype, batch_size, sampler
-        self.y = dataset.y.to(device)
+        self.y, self.links = dataset.y.to(device), dataset.links
         self.full_graph: Batch | None = None
         self._cached: tuple[Tensor, RankBatch] | None = None
         if dataset.task.readout.one_graph:
             attr = None if dataset.edge_attr is None else dataset.edge_attr.to(device)
-            nodes = torch.arange(dataset.num_nodes, device=device)
-            self.full_graph = Batch(dataset.x.to(device), dataset.graphs[0].to(device), attr, nodes)
+            pairs = None if dataset.links is None else dataset.links.ends.to(device)
+            items = torch.arange(dataset.num_nodes if pairs is None else pairs.size(1), device=device)
+            self.full_graph = Batch(dataset.x.to(device), dataset.graphs[0].to(device), attr, items, pairs)
         else:
             self.collator = GraphCollator(dataset)
             self.eval_batches = [
@@ -67,16 +70,21 @@ class Batcher:
                 for items in torch.arange(dataset.num_items).split(8 * batch_size)
             ]
 
-    def train_batches(self, items: Tensor, fabric: Fabric | None = None, draws: int = 1) -> Iterator[RankBatch | None]:
+    def train_batches(
+        self, items: Tensor, fabric: Fabric | None = None, draws: int = 1, disjoint: float = 0.0
+    ) -> Iterator[RankBatch | None]:
         """The mini-batches of an epoch; None where a mini-batch has no part for this process.
 
         Args:
             items: The training items.
             fabric: Of all processes, which all call this.
             draws: Copies of every graph in a mini-batch, each with actions of its own.
+            disjoint: Share of the training links to learn while they are not in the graph; 0 learns all.
         """
         if isinstance(self.sampler, PartitionSampler):
             batches = self._partition_batches(self.sampler, items, fabric)
+        elif self.full_graph is not None and self.links is not None:
+            batches = self._link_batch(self.full_graph, self.links, items, disjoint)
         elif self.full_graph is not None and self.sampler is None:
             yield self._full_graph_batch(self.full_graph, items, draws)
             return
@@ -94,6 +102,11 @@ class Batcher:
         if self._cached is None or not torch.equal(self._cached[0], items):
             self._cached = (items, _replicate(_components(full, items), draws))
         return self._cached[1]
+
+    def _link_batch(self, full: Batch, links: Links, items: Tensor, disjoint: float) -> Iterator[RankBatch | None]:
+        """The whole graph, with other pairs in every epoch."""
+        batch, rows = epoch_batch(full, links, self.y, items, disjoint)
+        yield RankBatch(batch, rows, 1.0)
 
     def _item_batches(self, items: Tensor, fabric: Fabric | None) -> Iterator[RankBatch | None]:
         """Batches of graphs or sampled neighbourhoods; every process takes an equal share of the items of a batch."""
@@ -138,7 +151,7 @@ class Batcher:
         return int(self.y[items].isfinite().sum())
 
     def _to_device(self, batch: Batch) -> Batch:
-        x, graph, attr, items = batch
+        x, graph, attr, items, _ = batch
         if attr is not None:
             attr = attr.to(self.device, self.dtype if attr.is_floating_point() else None)
         return Batch(x.to(self.device, self.dtype), graph.to(self.device), attr, items.to(self.device))
@@ -175,10 +188,11 @@ def _replicate(rank_batch: RankBatch, times: int) -> RankBatch:
     """Disjoint copies of the graph in one batch."""
     if times == 1:
         return rank_batch
-    (x, graph, attr, nodes), rows = rank_batch.batch, rank_batch.rows
+    (x, graph, attr, items, pairs), rows = rank_batch.batch, rank_batch.rows
     attr = None if attr is None else torch.cat([attr] * times)
-    batch = Batch(repeat_rows(x, times), Graph.cat([graph] * times), attr, nodes.repeat(times))
-    return RankBatch(batch, torch.cat([rows + copy * len(nodes) for copy in range(times)]), rank_batch.weight)
+    pairs = None if pairs is None else torch.cat([pairs + copy * x.size(0) for copy in range(times)], dim=1)
+    batch = Batch(repeat_rows(x, times), Graph.cat([graph] * times), attr, items.repeat(times), pairs)
+    return RankBatch(batch, torch.cat([rows + copy * len(items) for copy in range(times)]), rank_batch.weight)
 
 
 def drop_edges(batch: Batch, p: float) -> Batch:
@@ -204,12 +218,12 @@ def forward_all(
     outs, kept, edges = [], 0.0, 0
     for batch in batcher.all_batches():
         if trace and acts:
-            out, seen = model(batch.x, batch.graph, batch.edge_attr, return_trace=True, **options)
+            out, seen = batch.into(model, return_trace=True, **options)
             ratio = seen.kept_ratio() if inner is not None and inner.gates == "sampled" else seen.expected_kept()
             kept += float(ratio.nan_to_num(0).mean()) * batch.graph.num_edges
             edges += batch.graph.num_edges
         else:
-            out = model(batch.x, batch.graph, batch.edge_attr, **options)
+            out = batch.into(model, **options)
             out = out.mean if config.samples and acts else out
         outs.append(out)
     return torch.cat(outs), kept / edges if edges else None

@@ -15,6 +15,8 @@ from cognn.nn.action_network import ActionNetwork
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.model import CoGNN
 from cognn.nn.options.pretrained import config_options
+from cognn.nn.pairs.decoders import DECODERS
+from cognn.nn.pairs.model import PairModel
 
 
 def cooperative(model: nn.Module) -> CoGNN | None:
@@ -32,7 +34,9 @@ def set_execution(model: nn.Module, config: TrainConfig) -> None:
 
 
 def _inner(model: nn.Module) -> nn.Module:
-    return model.model if isinstance(model, Encoded) else model
+    while isinstance(model, PairModel | Encoded):
+        model = model.model
+    return model
 
 
 def output_layer(model: nn.Module) -> nn.Linear:
@@ -54,19 +58,31 @@ def freeze_actions(model: nn.Module) -> None:
 
 def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
     """The network of a config, with the input and output widths of a dataset."""
+    links = dataset.links
+    if links is None:
+        if config.decoder != ModelConfig.decoder:
+            raise ConfigError(f"decoder: is for link tasks, got {config.decoder}; leave it out, or use --task link")
+        return _node_model(config, dataset, dataset.task.num_outputs)
+    decoder = DECODERS[config.decoder](config.hidden_channels, dataset.task.num_outputs, links.directed)
+    return PairModel(_node_model(config, dataset, decoder.in_channels), decoder)
+
+
+def _node_model(config: ModelConfig, dataset: Dataset, out_channels: int) -> nn.Module:
+    """The network of nodes or graphs."""
     task = dataset.task
     in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
     pool = config.pool if task.readout.pools else None
     try:
         sizes: dict[str, Any]
         if config.model == "cognn":
-            sizes = {"in_channels": in_channels, "out_channels": task.num_outputs, "pool": pool}
+            sizes = {"in_channels": in_channels, "out_channels": out_channels, "pool": pool}
             sizes |= {"edge_dim": dataset.edge_spec.dim, "edge_categories": dataset.edge_spec.categories}
             sizes |= {"num_relations": dataset.num_relations}
             model: nn.Module = CoGNN(**config_options(config), **sizes)
         else:
             checks.one_of("model", config.model, ["cognn", *BASELINES])
-            sizes = {"in_channels": in_channels, "out_channels": task.num_outputs, "level": task.level}
+            level = "graph" if task.readout.pools else "node"
+            sizes = {"in_channels": in_channels, "out_channels": out_channels, "level": level}
             sizes |= {"edges": dataset.edge_spec, "num_relations": dataset.num_relations}
             model = make_baseline(config.model, config=config, **sizes)
         weights = [graph.edge_weight for graph in dataset.graphs if graph.edge_weight is not None]

@@ -146,6 +146,7 @@ def fingerprint(dataset: Dataset) -> str:
     parts = [*stored(dataset.x), dataset.y, dataset.edge_attr, *(graph.edge_index for graph in dataset.graphs)]
     parts += [part for split in dataset.splits for part in (split.train, split.val, split.test)]
     parts += [part for graph in dataset.graphs for part in (graph.edge_type, graph.edge_weight)]
+    parts += [] if dataset.links is None else [dataset.links.ends]
     for part in parts:
         if part is not None:
             digest.update(repr((part.dtype, tuple(part.shape))).encode())

@@ -17,6 +17,7 @@ from torch import Tensor
 from cognn.config.options import Config, TrainConfig
 from cognn.config.values import seconds
 from cognn.data.dataset import Dataset
+from cognn.data.links.messages import of_split
 from cognn.errors import Diverged, Interrupted, RunError
 from cognn.files.json import to_json, write_json
 from cognn.files.locks import exclusive
@@ -101,7 +102,7 @@ class _SplitTrainer:
         data: str,
         callback: EpochCallback,
     ) -> None:
-        t = config.train
+        t, dataset = config.train, of_split(dataset, index)
         self.fabric, self.config, self.task, self.index, self.callback = fabric, t, dataset.task, index, callback
         self.folder, self.checkpoint = folder, folder / "last" / "state.safetensors"
         self.identity = run_identity(config, data) | {"split": index}
@@ -168,7 +169,8 @@ class _SplitTrainer:
         for group in optimizer.param_groups:
             group["lr"] = lr
         total, count = 0.0, 0
-        for rank_batch in self.batcher.train_batches(self.split["train"], fabric, config.draws):
+        train, disjoint = self.split["train"], config.disjoint_train_ratio
+        for rank_batch in self.batcher.train_batches(train, fabric, config.draws, disjoint):
             optimizer.zero_grad()
             share = 0.0  # this process's part of the expected share of kept edges
             if rank_batch is not None:
@@ -177,7 +179,7 @@ class _SplitTrainer:
                 priced = bool(config.edge_price) or config.edge_budget is not None
                 options = {"return_trace": True} if priced else {}
                 with fabric.autocast(), _explain_batch_norm():
-                    out = self.state.model(batch.x, batch.graph, batch.edge_attr, **options)
+                    out = batch.into(self.state.model, **options)
                 out, trace = out if options else (out, None)
                 loss = self.objective.loss(out[rows], self.batcher.y[batch.items[rows]])
                 price: Tensor | float = 0.0

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from cognn.config.metrics import RANKINGS, Metric
+from cognn.config.metrics import HITS, RANKINGS, Metric
 from cognn.data.dataset import Task
 from cognn.train.confusion import confusion
 
@@ -151,7 +151,17 @@ def _binary(metric: Metric, p: Tensor, target: Tensor) -> float:
         return _hard(metric, p > 0.5, target, 2)
     if len(target) == 0 or target.min() == target.max():
         return float("nan")
+    if metric in HITS:
+        return _hits_at(HITS[metric], p, target)
     return float((_roc_auc if metric == "roc_auc" else _average_precision)(*hits(p, target)))
+
+
+def _hits_at(k: int, p: Tensor, target: Tensor) -> float:
+    """Share of the positives above all but ``k - 1`` negatives, as in OGB; nan if there are fewer negatives."""
+    negatives = p[target == 0]
+    if len(negatives) < k:
+        return float("nan")
+    return float((p[target == 1] > negatives.topk(k).values[-1]).double().mean())
 
 
 def _roc_auc(tp: Tensor, fp: Tensor) -> Tensor:

@@ -43,13 +43,20 @@ def make_sampler(
 def check_sampling(config: Config, dataset: Dataset) -> None:
     """Reject sampling options that do not fit the dataset or would have no effect."""
     t = config.train
+    if t.disjoint_train_ratio and dataset.links is None:
+        raise ConfigError("disjoint_train_ratio: is for link tasks; leave it out, or use --task link")
     name = "partitions" if t.partitions else "neighbors" if t.neighbors else ""
     if not dataset.task.readout.one_graph:
         if name:
             raise ConfigError(f"{name}: is for node tasks; graph tasks have batch_size")
         return
+    if dataset.links is not None:
+        used = {"batch_size": t.batch_size != TrainConfig.batch_size, "devices": t.devices > 1, name: bool(name)}
+        for option in (option for option, given in used.items() if given):
+            raise ConfigError(f"{option}: has no effect, as a link task trains on its whole graph; leave it out")
     if config.model.pool != ModelConfig.pool:
-        raise ConfigError(f"pool: is for graph tasks, got {config.model.pool}; {dataset.name} has targets of nodes")
+        items = dataset.task.readout.items
+        raise ConfigError(f"pool: is for graph tasks, got {config.model.pool}; {dataset.name} has targets of {items}")
     if t.batch_size != TrainConfig.batch_size and not t.neighbors:
         raise ConfigError(
             f"batch_size: got {t.batch_size}, but a node task trains on its whole graph; leave it out, or use"

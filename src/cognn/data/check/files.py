@@ -16,6 +16,7 @@ from cognn.data.check.taken import NO_FEATURES, describe_columns, describe_matri
 from cognn.data.dataset import Split, known_items
 from cognn.data.defaults import own_defaults
 from cognn.data.degrees import NAMES
+from cognn.data.links.items import is_link
 from cognn.data.readers.array_checks import Arrays, as_columns, check_arrays
 from cognn.data.readers.arrays import array_remarks, array_targets
 from cognn.data.readers.files import file_format, open_tables, targets_of
@@ -29,7 +30,7 @@ from cognn.data.tables.roles import Roles, Tables, find_roles
 from cognn.data.tables.scale import fit_scale
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets
-from cognn.errors import DataError
+from cognn.errors import ConfigError, DataError
 from cognn.files.safe_read import quote_names
 
 T = TypeVar("T")
@@ -44,6 +45,8 @@ def check_files(source: str | Path | DataConfig) -> CheckReport:
         source: A folder, an .npz or a .graphml; or a config with the roles of the columns.
     """
     config = own_defaults(source if isinstance(source, DataConfig) else DataConfig(dataset=str(source)))
+    if is_link(config.task):
+        raise ConfigError("task: link tasks have no check of their own; leave task and target out to check the tables")
     report = CheckReport(config.dataset)
     found = file_format(config.dataset)
     if found is not None and found.arrays:

@@ -15,6 +15,7 @@ from cognn.core.sparse_features import take_rows
 from cognn.data.assemble import assemble
 from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.degrees import with_degrees
+from cognn.data.links.items import as_links, existence, is_link
 from cognn.data.readers.array_checks import PARTS, Arrays, Checked, as_columns, check_arrays, sparse_matrix
 from cognn.data.splitting import drawn_splits, mask_splits, training_items
 from cognn.data.tables.looks import doubts, looks_of
@@ -85,9 +86,13 @@ def _known_targets(checked: Checked, schema: Schema) -> Tensor:
 
 def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
     """Make a dataset of arrays with the task, metric and splits of the config; see :func:`read_npz_arrays`."""
+    link = is_link(config.task)
+    arrays = replace(arrays, y=None, masks={}) if link else arrays
     checked = check_arrays(arrays)
-    targets = array_targets(checked, config.task, config.metric)
-    if checked.masks:
+    targets = existence(config.metric) if link else array_targets(checked, config.task, config.metric)
+    if link:
+        splits = []
+    elif checked.masks:
         splits = mask_splits(checked.name, checked.masks, checked.num_items, known_items(targets.y))
     else:
         splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
@@ -102,7 +107,8 @@ def from_arrays(arrays: Arrays, directed: bool, config: DataConfig) -> Dataset:
     if config.standardize:
         schema.node_scale, schema.edge_scale = _fit_scales(checked, arrays, splits)
     _scale(checked, arrays, schema)
-    return replace(_dataset(checked, schema, targets, splits), remarks=array_remarks(arrays))
+    dataset = replace(_dataset(checked, schema, targets, splits), remarks=array_remarks(arrays))
+    return as_links(dataset, config.metric, None if directed else False) if link else dataset
 
 
 def _fit_scales(checked: Checked, arrays: Arrays, splits: list[Split]) -> tuple[Scale | None, Scale | None]:

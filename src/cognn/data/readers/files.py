@@ -14,6 +14,7 @@ from cognn.data.assemble import assemble
 from cognn.data.catalogue import NAMES
 from cognn.data.dataset import Dataset, Level, Split, known_items
 from cognn.data.degrees import with_degrees
+from cognn.data.links.items import as_links, edge_targets, existence, is_link, of_edges
 from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_arrays
 from cognn.data.readers.graphml import read_graphml
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
@@ -27,7 +28,7 @@ from cognn.data.tables.features import (
     require_columns,
 )
 from cognn.data.tables.relations import edge_types, fit_relations, open_edges
-from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
+from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles, link_roles
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, JSON, PARQUET, open_table
 from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
@@ -100,7 +101,22 @@ def load_files(config: DataConfig) -> Dataset:
     found = file_format(config.dataset)
     if found is not None and found.arrays:
         return load_arrays(found.read(config.dataset), config)
+    if is_link(config.task):
+        return _links(config)
     return _dataset(config.dataset, _read(config))
+
+
+def _links(config: DataConfig) -> Dataset:
+    """The graph of a link task and, if there is a target, the targets of its edges."""
+    tables = open_tables(config.dataset, config.edges, config.graphs)
+    roles = link_roles(tables, config)
+    directed = edges_directed(config, tables)
+    resolved = resolve_ids(tables, roles)
+    refuse_unknown(tables, roles, resolved)
+    targets = edge_targets(tables.edges, roles.edge_targets, config) if roles.edge_targets else existence(config.metric)
+    schema, ends = fit_schema(tables, roles, config, directed, targets), resolved.edge_index.clone()
+    dataset = _dataset(config.dataset, _parts(tables, schema, resolved, targets, []))
+    return of_edges(dataset, ends) if roles.edge_targets else as_links(dataset, config.metric, directed)
 
 
 def _read(config: DataConfig) -> _Parts:
@@ -249,7 +265,7 @@ def fit_schema(
         roles.edge_source,
         roles.edge_target,
         roles.graph,
-        roles.targets,
+        roles.targets or roles.edge_targets,
         nodes,
         edges,
         num_features=sum(column.width for column in nodes) or 1,

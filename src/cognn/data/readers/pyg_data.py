@@ -14,11 +14,12 @@ from torch_geometric.data import Batch, Data, HeteroData
 from cognn.config.options import DataConfig
 from cognn.core.sparse_features import LAYOUTS, is_sparse, stack_rows
 from cognn.data.dataset import Dataset, Split
+from cognn.data.links.items import is_link
 from cognn.data.readers.array_checks import PARTS, Arrays
 from cognn.data.readers.arrays import from_arrays, with_schema
 from cognn.data.readers.hetero import hetero_arrays, node_types, refuse_codes
 from cognn.data.tables.schema import Schema
-from cognn.errors import DataError
+from cognn.errors import ConfigError, DataError
 
 FAR = 10.0
 log = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ def from_pyg(
             used as they are.
         degrees: Whether the degrees of the nodes are features, too.
     """
+    if is_link(task) and not isinstance(data, Data):
+        raise ConfigError(f"task: link is for one graph, a PyG Data; got a {type(data).__name__}")
     types = node_types(data, name, _array) if isinstance(data, HeteroData) else None
     if types is not None:
         arrays = hetero_arrays(data, name, _array, types, amounts=task == "regression")
@@ -108,12 +111,14 @@ def pyg_with_schema(schema: Schema, data: Any, name: str = "data") -> Dataset:
         arrays = hetero_arrays(data, name, _array, types, schema.relations, amounts)
         return replace(with_schema(schema, replace(arrays, masks={}), targets=True), target_nodes=types.targets)
     graphs, names = _listed(data, name)
-    arrays = _joined(graphs, names, name, per_node=schema.task.readout.per_node)
+    arrays = _joined(graphs, names, name, per_node=schema.task.readout.one_graph)
     if not schema.directed and not all(graph.is_undirected() for graph in graphs):
         raise DataError(
             f"{name}: the model was trained on undirected edges, but these are not listed in both directions; convert"
             " with torch_geometric.utils.to_undirected"
         )
+    if schema.task.readout.pairs:
+        return replace(with_schema(replace(schema, directed=True), replace(arrays, y=None, masks={})), schema=schema)
     return with_schema(replace(schema, directed=True), replace(arrays, masks={}), targets=True)
 
 

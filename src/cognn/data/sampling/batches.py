@@ -1,9 +1,9 @@
 """Mini-batches of graphs, indexed out of a structure that is sorted once."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cognn.core.graph import Graph
 from cognn.core.sorting import concat_ranges, owned_ranges
@@ -18,7 +18,14 @@ class Batch(NamedTuple):
     graph: Graph
     edge_attr: Tensor | None
     items: Tensor
-    """The item of every output: a graph of a graph task, a node of a node task."""
+    """The item of every output: a graph of a graph task, a node of a node task, a pair of a link task."""
+    pairs: Tensor | None = None
+    """The ends ``(2, items)`` of every pair of a link task."""
+
+    def into(self, model: nn.Module, **options: Any) -> Any:
+        """What ``model`` returns for this batch."""
+        pairs = {} if self.pairs is None else {"pairs": self.pairs}
+        return model(self.x, self.graph, self.edge_attr, **pairs, **options)
 
 
 class GraphCollator:

@@ -1,7 +1,7 @@
 """The tables of a graph, and the role of each column: id, end of an edge, target, split, or feature."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cognn.config.options import DataConfig
 from cognn.data.tables.relations import RELATION
@@ -43,6 +43,8 @@ class Roles:
     targets: list[str] = field(default_factory=list)
     splits: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    edge_targets: list[str] = field(default_factory=list)
+    """Target columns of the edge table, in link tasks."""
 
     def node_features(self, table: Table) -> list[str]:
         """Feature columns of the node table."""
@@ -50,7 +52,8 @@ class Roles:
 
     def edge_features(self, table: Table) -> list[str]:
         """Feature columns of the edge table."""
-        return self._others(table, self.edge_source, self.edge_target, self.edge_type, self.edge_weight)
+        taken = (self.edge_source, self.edge_target, self.edge_type, self.edge_weight)
+        return self._others(table, *taken, *self.edge_targets)
 
     def _others(self, table: Table, *taken: str) -> list[str]:
         taken_or_ignored = {*taken, self.graph, *self.ignored}
@@ -60,7 +63,7 @@ class Roles:
 def find_roles(tables: Tables, config: DataConfig) -> Roles:
     """Roles as given in the config, else by the usual column names; there may be no target."""
     nodes, edges = tables.nodes, tables.edges
-    source, target = _ends(edges, config)
+    source, target = find_ends(edges, config)
     roles = Roles(_named(nodes, config.id_column, ID_NAMES, "the id of the nodes", "--id-column"), source, target)
     if config.graph_column or tables.graphs is not None:
         what = "the graph of each node"
@@ -106,6 +109,27 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
     return roles
 
 
+def link_roles(tables: Tables, config: DataConfig) -> Roles:
+    """Roles in a link task, whose targets are columns of the edge table.
+
+    Columns of the node table with the usual name of a target or a split are not features.
+    """
+    for name in ("graphs", "graph_column", "split_column"):
+        if getattr(config, name):
+            raise ConfigError(
+                f"{name}: has no effect for link tasks, which draw their splits from one graph; leave it out"
+            )
+    names, edges = split_names(config.target), tables.edges
+    usual = [name for name in TARGET_NAMES if name in tables.nodes.columns]
+    roles = find_roles(tables, replace(config, target="", ignore=",".join([*split_names(config.ignore), *usual])))
+    edges.require(*names)
+    for name in names:
+        if name in (roles.edge_source, roles.edge_target, roles.edge_type, roles.edge_weight):
+            raise DataError(f"{edges.name}: column {name!r} cannot have two roles")
+    roles.edge_targets = names
+    return roles
+
+
 def known_roles(tables: Tables, schema: Schema) -> Roles:
     """Roles of the columns in the files that a model was trained on."""
     tables.nodes.require(schema.id, *([schema.graph] if schema.graph else []))
@@ -147,7 +171,8 @@ def _edge_type(edges: Table, config: DataConfig) -> str:
     return RELATION
 
 
-def _ends(edges: Table, config: DataConfig) -> tuple[str, str]:
+def find_ends(edges: Table, config: DataConfig) -> tuple[str, str]:
+    """The columns with the two ends of an edge."""
     if config.edge_source or config.edge_target:
         if not (config.edge_source and config.edge_target):
             raise DataError(f"{edges.name}: give both --edge-source and --edge-target, or neither")

@@ -53,7 +53,7 @@ def config_json(options: dict[str, Any]) -> bytes:
 
 def config_options(config: "ModelConfig") -> dict[str, Any]:
     """The options of :class:`~cognn.CoGNN` in the config of a run, without the sizes of the data and the pool."""
-    names = {f.name for f in fields(config)} - {"model", "pool", "heads", "alpha", "theta"}
+    names = {f.name for f in fields(config)} - {"model", "pool", "decoder", "heads", "alpha", "theta"}
     options = {name: getattr(config, name) for name in names}
     if config.model in BASES:
         options |= {"env": BASES[config.model], "action": "none"}

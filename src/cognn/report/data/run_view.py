@@ -171,6 +171,9 @@ def collect(
         base: A run of the base network to compare with; by default searched for next to the run.
     """
     fitted = run if isinstance(run, Fitted) else open_run(run)
+    if fitted.dataset.links is not None:
+        text = "a report shows nodes and graphs, and this run is on links; cognn evaluate RUN scores it"
+        raise RunError(f"{fitted.folder}: {text}")
     if base is not None:
         _check_comparable(Path(base), fitted)
     inner = cooperative(fitted.model(fitted.best_split))
