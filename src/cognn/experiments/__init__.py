@@ -23,6 +23,7 @@ TABLES: dict[str, str] = {
     "cycles": "table: one cycle or two, which no base network can distinguish",
     "heads": "table: actions per slice of the channels, against the base network and five controls",
     "outlook": "table: the paper's outlook, actions per direction and per relation, against networks without actions",
+    "noise": "table: random edges added to cora and pubmed, by kind of decision",
     "ablations": "tables: the effect of each choice, and whether the actions help at all",
 }
 FIGURES: dict[str, str] = {

@@ -20,6 +20,8 @@ HEADS_TITLE = "What heads add, paired over the same splits"
 
 OUTLOOK_TITLE = "What directions and relations add, and actions in them, paired over the same splits"
 """Title of the same fact in the record of the outlook."""
+NOISE_TITLE = "What heads add on graphs with random edges, paired over the same splits"
+"""Title of the same fact in the record of the noise."""
 
 
 def paired_scores(ours: Runs, theirs: Runs) -> tuple[list[float], list[float]]:

@@ -7,7 +7,7 @@ from cognn.config.toml import RECIPES, load_config
 from cognn.errors import ConfigError
 
 SOURCE = "finkelshtein2024"
-OURS, OWN = "cognn", ("heads", "outlook")
+OURS, OWN = "cognn", ("heads", "noise", "outlook")
 """Source of the recipes of experiments that are not the paper's, and these experiments."""
 
 
