@@ -15,7 +15,7 @@ from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.run.evaluate import evaluate
 from cognn.run.python_options import make_config, python_words
-from tests.toy_runs import make_dataset
+from tests.toy_runs import make_dataset, make_links
 
 SMALL = {"hidden_channels": 4, "num_layers": 2, "epochs": 2}
 
@@ -199,12 +199,27 @@ def test_predictions_are_what_the_run_is_scored_by_and_repeat() -> None:
 
 
 @pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])
-def test_scores_again_are_the_scores_of_training(precision: str, level: str) -> None:
+def test_scores_again_are_the_scores_of_training(precision: str, level: str, caplog: pytest.LogCaptureFixture) -> None:
     fitted = cognn.fit(make_dataset(level, "binary"), precision=precision, splits="0", **SMALL)
     again = evaluate(fitted)
+    assert "recorded" not in caplog.text
     for part in ("train", "val", "test"):
         assert again[part]["mean"] == pytest.approx(fitted.result[part]["mean"], abs=1e-9)
     assert fitted.predict(samples=2).value.dtype == torch.float32
+
+
+@pytest.mark.parametrize("make", [lambda: make_dataset("node", "regression"), make_links])
+def test_a_score_that_is_not_the_recorded_one_is_said(make, caplog: pytest.LogCaptureFixture) -> None:
+    fitted = cognn.fit(make(), splits="0", **SMALL)
+    evaluate(fitted)
+    assert "recorded" not in caplog.text
+    fitted.result["splits"][0]["test"] += 0.01
+    evaluate(fitted, metric="rmse" if fitted.result["metric"] == "mae" else "average_precision")
+    evaluate(fitted, samples=2)
+    assert "recorded" not in caplog.text, "other scores than the recorded ones"
+    evaluate(fitted)
+    assert "split 0: test" in caplog.text
+    assert "the training recorded" in caplog.text
 
 
 def test_validation_items_that_can_choose_no_epoch_are_refused(tmp_path: Path) -> None:

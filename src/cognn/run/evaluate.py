@@ -1,5 +1,7 @@
 """``cognn evaluate``: the scores of a finished run, computed again from its saved models, or on a new graph."""
 
+import logging
+import math
 import statistics
 from typing import Any
 
@@ -15,9 +17,11 @@ from cognn.run.train import summarise_run
 from cognn.train import metrics
 from cognn.train.confusion import class_scores, confusion
 
+_log = logging.getLogger("cognn")
+
 
 def evaluate(fitted: Fitted, samples: int = 0, metric: str = "") -> dict[str, Any]:
-    """The summary of a run from its saved models.
+    """The summary of a run from its saved models; a score that is not the recorded one is logged.
 
     Args:
         fitted: The run.
@@ -34,6 +38,8 @@ def evaluate(fitted: Fitted, samples: int = 0, metric: str = "") -> dict[str, An
             part = dataset.labelled(part)
             scores[name] = metrics.score(task, out[part], dataset.y[part], fitted.threshold(known["split"]))
         results.append(known | scores)
+        if task.metric == dataset.task.metric and not samples and not fitted.config.train.samples:
+            _compare(known, scores)
     return summarise_run(dataset.name, fitted.config, results)
 
 
@@ -90,6 +96,18 @@ def _check_samples(fitted: Fitted, samples: int) -> None:
         raise ConfigError(f"samples: expected 0 or more, got {samples}")
     if samples and not fitted.config.model.acts:
         raise ConfigError("samples: the nodes of this run do not act, so there is nothing to draw; leave it out")
+
+
+def _compare(known: dict[str, Any], scores: dict[str, Any]) -> None:
+    """Log the first score of a split that is not the recorded one, beyond what rounding explains."""
+    for part in ("train", "val", "test"):
+        was, now = known[part], scores[part]
+        if not math.isclose(was, now, rel_tol=1e-4, abs_tol=1e-6) and not (math.isnan(was) and math.isnan(now)):
+            _log.warning(
+                f"split {known['split']}: {part} {scores['metric']} is {now:.6g}, the training recorded {was:.6g}; are"
+                " machine and versions the same? result.json names those of the training"
+            )
+            return
 
 
 def _all_items(dataset: Dataset) -> Tensor:

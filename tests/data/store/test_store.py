@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -315,6 +316,23 @@ def test_a_flipped_bit_is_found(store, name, capsys) -> None:
     flip(store, name)
     assert main(["data", "check", str(store)]) == 2
     assert f"{name}: its content has changed" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_training_refuses_every_flipped_bit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = from_dataset(make_dataset("node", "multiclass", edges=True), tmp_path / "store").path
+    train = ["train", str(store), "--epochs", "1", "--hidden-channels", "4", "--quiet", "--out"]
+    assert main([*train, str(tmp_path / "good")]) == 0
+    rng, refused = np.random.default_rng(0), 0
+    for file in sorted(store.iterdir()):
+        good = file.read_bytes()
+        for spot in rng.integers(len(good), size=25 if file.suffix == ".json" else 6).tolist():
+            file.write_bytes(good[:spot] + bytes([good[spot] ^ 1 << spot % 8]) + good[spot + 1 :])
+            refused += main([*train, str(tmp_path / "bad")]) == 2
+            shutil.rmtree(tmp_path / "bad", ignore_errors=True)
+        file.write_bytes(good)
+    trained = 25 + 6 * (len(list(store.iterdir())) - 1) - refused
+    assert trained <= 2, "white space of the header at most"
+    assert "bug" not in capsys.readouterr().err
 
 
 def test_empty_graphs(tmp_path) -> None:

@@ -3,7 +3,8 @@
 ======================  ==============================================================================================
 file                    content
 ======================  ==============================================================================================
-``store.json``          format and version; type, shape, size and CRC-32 of every array; task, class names, schema
+``store.json``          format and version; type, shape, size and CRC-32 of every array; task, class names, schema;
+                        a digest of all this
 ``x.npy``               features ``(N, F)``, float32
 ``in_ptr.npy``          ``(N + 1,)`` int64: the edges into node ``v`` are ``in_ptr[v]`` to ``in_ptr[v + 1]``
 ``in_sender.npy``       ``(E,)`` their senders, ascending; int32 if that suffices
@@ -100,7 +101,8 @@ class Store:
             return [text[a:b].decode() for a, b in pairwise(ends)]
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compare every array with its checksum; ``progress`` is called with the bytes done and the total."""
+        """Compare header and arrays with their checksums; ``progress`` is called with the bytes done and the total."""
+        _check_header(self.path / HEADER)
         sizes = {name: (self.path / f"{name}.npy").stat().st_size for name in self.checksums}
         total, done = sum(sizes.values()), 0
         for name, expected in self.checksums.items():
@@ -122,9 +124,10 @@ class Store:
         return self._dataset(task, torch.empty(0, x.shape[1]), missing_targets(task, 0), graph, [], no_attr)
 
     def dataset(self) -> Dataset:
-        """Load the whole graph into memory."""
+        """Load the whole graph into memory, after :meth:`verify`."""
         if self.task is None or "y" not in self.arrays:
             raise DataError(f"{self.path}: holds no targets; training needs them")
+        self.verify()
         loaded = {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
         receiver = torch.repeat_interleave(loaded["in_ptr"].diff())
         ends, types = torch.stack([loaded["in_sender"].long(), receiver]), self.edge_types(0, self.num_edges)
@@ -205,6 +208,18 @@ def _from_header(folder: Path, header: dict[str, Any]) -> Store:
     store = Store(folder, str(header["name"]), task, arrays, "", names, **tuples, schema=schema, checksums=checksums)  # type: ignore[arg-type]
     store.relation_names, store.num_relations = relations, int(header.get("num_relations", 1))  # not in 0.1
     return store
+
+
+def _check_header(file: Path) -> None:
+    """Compare a header with its digest, which stores of version 0.1 do not have."""
+    with data_errors(file, AGAIN):
+        header = json.loads(file.read_text(encoding="utf-8"))
+        if header.pop("digest", _digest(header)) != _digest(header):
+            raise DataError(f"{file}: has changed since it was written; {AGAIN}")
+
+
+def _digest(header: dict[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def _mapped(file: Path, fact: dict[str, Any]) -> NDArray[Any]:
@@ -296,4 +311,5 @@ def write_header(folder: Path, name: str, task: Task | None, facts: dict[str, An
         "schema": None if schema is None else json.loads(schema.to_json()),
         "arrays": arrays,
     }
+    header["digest"] = _digest(json.loads(json.dumps(header)))
     (folder / HEADER).write_text(json.dumps(header, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

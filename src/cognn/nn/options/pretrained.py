@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
@@ -24,6 +24,7 @@ from cognn.core.seeding import seeded
 from cognn.errors import RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json
+from cognn.files.tensors import check_digest, pack_tensors
 from cognn.nn.options.constructor import Unnamed
 
 if TYPE_CHECKING:
@@ -77,9 +78,8 @@ def save_model(model: nn.Module, path: str | Path) -> None:
     if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
         raise RunError("in_channels: is -1 until the model has seen data; call it once before it is saved")
     options = model_options(model)
-    weights = {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}
     write(folder / CONFIG, config_json(options))
-    write(folder / WEIGHTS, save(weights, {"format": "pt"}))
+    write(folder / WEIGHTS, pack_tensors(model.state_dict(), {"format": "pt"}))
     if (schema := getattr(model, "schema", None)) is not None:
         write(folder / SCHEMA, (json.dumps(schema, ensure_ascii=False, indent=1)).encode())
 
@@ -156,8 +156,10 @@ def _run_config(folder: Path) -> "Config":
 
 def _weights(path: Path) -> dict[str, Tensor]:
     try:
-        return load_file(path)
-    except (OSError, SafetensorError, ValueError) as error:
+        weights = load_file(path)
+        check_digest(path)
+        return weights
+    except (OSError, SafetensorError, ValueError, AttributeError) as error:
         reason = "there is no such file" if not path.exists() else str(error).splitlines()[0]
         raise RunError(f"{path}: cannot be read as weights ({reason})") from None
 
