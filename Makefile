@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench docs clean
 
 demo: $(READY)
 	$(BIN)/python -m cognn.demo
@@ -21,6 +21,9 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+
 # PIP_CONSTRAINT also reaches the build environment of this package; a plain -c would not.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -28,4 +31,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist docs/_build docs/results .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -162,8 +162,8 @@ def _billion(fits: dict[str, tuple[float, float, float]]) -> list[str]:
         f"Memory breaks first: 24 GB are full at {breaks:,.0f} million edges. The states that the gradient needs can be"
         " computed again (`--checkpoint`); the structure, kept in both directions, stays"
         f" ({fits['graph'][0] * 1e9:.0f} bytes an edge while it is made). Beyond that the graph has to be cut to train"
-        " (`--partitions`) and streamed from a store to score (docs/big-graphs.md). The next wall is the 32-bit index,"
-        " at 2.1 billion edges, where the indices take 64 bits and twice the room.\n",
+        " (`--partitions`) and streamed from a store to score (docs/howto/big-graphs.md). The next wall is the 32-bit"
+        " index, at 2.1 billion edges, where the indices take 64 bits and twice the room.\n",
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from cognn.cli.main import main
 from cognn.files.json import read_json
 
-PAGE = (Path(__file__).parents[1] / "docs" / "first-graph.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "tutorials" / "start.md").read_text(encoding="utf-8")
 FASTER = {"train": ["--epochs", "60"], "compare": ["--trials", "1", "--random-splits", "5", "--epochs", "60"]}
 """Less of the same, for the time of the suite."""
 
@@ -19,7 +19,7 @@ def test_every_command_of_the_page_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    exec(compile(block, "first-graph.md", "exec"), {})
+    exec(compile(block, "start.md", "exec"), {})
     commands = [shlex.split(line) for line in re.findall(r"^    cognn (.*)$", PAGE, re.MULTILINE)]
     assert [words[0] for words in commands] == ["data", "train", "evaluate", "predict", "report", "compare"]
     for words in commands:

@@ -176,6 +176,6 @@ def _fill(page: Path, results: Path) -> int:
         text = page.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"readme: {page} cannot be read ({error})") from None
-    write(page, fill_tables(text, results).encode())
+    write(page, fill_tables(text, results, page.parent).encode())
     print(f"filled the tables of {page}")
     return 0

@@ -46,9 +46,9 @@ def test_gains_that_are_not_noise_are_bold() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reproduce.md"])
+@pytest.mark.parametrize("page", ["docs/reference/results.md", "docs/reference/reproduce.md"])
 def test_the_tables_of_the_pages_are_those_of_the_records(page: str) -> None:
     root = Path(__file__).parents[3]
     text = (root / page).read_text(encoding="utf-8")
     assert "<!-- results: " in text
-    assert fill_tables(text, root / "results") == text, f"run: cognn reproduce --readme {page}"
+    assert fill_tables(text, root / "results", (root / page).parent) == text, f"run: cognn reproduce --readme {page}"

@@ -3,6 +3,7 @@
 The pages next to the records give the same scores with p-values and epochs.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,10 +22,11 @@ _BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->
 _SIGNIFICANT = (VERDICT_WORDS["above"], VERDICT_WORDS["below"])
 
 
-def fill_tables(text: str, results: Path) -> str:
+def fill_tables(text: str, results: Path, folder: Path = Path()) -> str:
     """Replace the text between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` by tables of ``results``.
 
     ``NAME`` is an experiment, or ``actions`` for :func:`~cognn.experiments.pages.action_gain.action_gain_table`.
+    ``folder`` is that of the page, for its links to the records.
     """
 
     def block(match: re.Match[str]) -> str:
@@ -38,7 +40,7 @@ def fill_tables(text: str, results: Path) -> str:
         for title in (GAINS_TITLE, HEADS_TITLE, OUTLOOK_TITLE):
             if rows := record["facts"].get(title):
                 parts.append(f"{title}:\n\n{gains_table(rows)}")
-        page = f"{results.name}/{match['name']}.md"
+        page = Path(os.path.relpath(results, folder), f"{match['name']}.md").as_posix()
         parts.append(f"`{record['command']}`, {_runs(record['summary'])}; [epochs and p-values]({page})\n")
         return "\n".join([match[1], *parts, match[3]])
 
