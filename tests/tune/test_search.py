@@ -177,6 +177,59 @@ def test_an_interrupted_trial_goes_on_by_its_number(tmp_path: Path, monkeypatch:
     assert all(first[t["trial"]] == t for t in result["best"] if t["trial"] < 2 and t["trial"] in first)
 
 
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_a_search_that_was_stopped_at_every_trial_draws_what_one_that_ran_through_draws(
+    sampler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, calls = make_dataset("node", "binary"), []
+
+    def value(config: Config, *_) -> dict[str, float]:
+        return {"val": config.train.lr * config.model.hidden_channels + config.model.dropout}
+
+    def stops(*given) -> dict[str, float]:
+        calls.append(0)
+        if len(calls) % 2:
+            raise Interrupted
+        return value(*given)
+
+    space = 'lr = [1e-3, 1e-1, "log"]\nhidden_channels = [4, 64, "log"]\ndropout = [0.1, 0.5, "linear"]'
+    results = []
+    for folder, train in (("whole", value), ("stopped", stops)):
+        monkeypatch.setattr(module, "train_split", train)
+        kind = options(tmp_path / folder, space, trials=7, startup_trials=3, sampler=sampler)
+        while True:
+            try:
+                results.append(tune(kind, None, dataset))
+                break
+            except Interrupted:
+                pass
+    whole, stopped = (sorted(result["best"], key=lambda trial: trial["trial"]) for result in results)
+    assert whole == stopped
+    assert len(whole) == 7
+    assert (tmp_path / "whole" / "best.toml").read_bytes() == (tmp_path / "stopped" / "best.toml").read_bytes()
+
+
+def test_an_option_that_was_not_yet_drawn_is_drawn_as_if_nothing_had_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cognn.tune.sampler import SeededByTrial
+
+    dataset, real, drawn = make_dataset("node", "binary"), SeededByTrial.sample_independent, []
+    monkeypatch.setattr(module, "train_split", lambda config, *_: {"val": config.train.lr})
+    whole = tune(options(tmp_path / "whole"), None, dataset)
+
+    def dies(self, study, trial, name, distribution):
+        drawn.append(name)
+        if len(drawn) == 2:
+            raise KeyboardInterrupt
+        return real(self, study, trial, name, distribution)
+
+    monkeypatch.setattr(SeededByTrial, "sample_independent", dies)
+    with pytest.raises(Interrupted):
+        tune(options(tmp_path / "stopped"), None, dataset)
+    assert tune(options(tmp_path / "stopped"), None, dataset)["best"] == whole["best"]
+
+
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -277,7 +330,7 @@ def test_a_study_goes_on_with_its_own_search(tmp_path: Path, monkeypatch: pytest
     real = module.claim_trial
 
     def claim(study, where, kind, space):
-        seen.append((type(study.sampler).__name__, type(study.pruner).__name__, kind.trials, kind.study_seed))
+        seen.append((type(study.sampler.make(0)).__name__, type(study.pruner).__name__, kind.trials, kind.study_seed))
         return real(study, where, kind, space)
 
     monkeypatch.setattr(module, "claim_trial", claim)

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from cognn.config.toml import from_mapping
 from cognn.config.tune_options import SEARCH, TuneOptions
 from cognn.errors import ConfigError, RunError
 from cognn.files.json import read_json, write_json
+from cognn.tune.sampler import SeededByTrial
 from cognn.tune.storage import check_storage, open_storage, owner
 
 FORMAT = "cognn-tune-1"
@@ -148,12 +150,11 @@ def open_study(folder: Path, options: TuneOptions, plan: StudyPlan, worker: int 
                 where = f"study {options.study}"
                 plan.check(parse_plan(study.user_attrs["plan"], where), where, "--study")
             _requeue_abandoned(storage, options, owner(folder) if options.storage else None)
-        # Every process and every resumption has its own seed, and a repetition has the same one.
-        stream = [options.study_seed, worker, len(study.get_trials(deepcopy=False))]
-        seed = hash((*stream, int(owner(folder), 16)) if options.storage else tuple(stream)) % 2**32
         startup, concurrent = options.startup_trials, options.workers > 1 or bool(options.storage)
-        tpe = TPESampler(seed=seed, n_startup_trials=startup, constant_liar=concurrent)
-        study.sampler = RandomSampler(seed) if options.sampler == "random" else tpe
+        tpe = partial(TPESampler, n_startup_trials=startup, constant_liar=concurrent)
+        study.sampler = SeededByTrial(
+            RandomSampler if options.sampler == "random" else lambda seed: tpe(seed=seed), options.study_seed
+        )
         median = optuna.pruners.MedianPruner(n_startup_trials=startup)
         study.pruner = median if options.prune else optuna.pruners.NopPruner()
         yield study
