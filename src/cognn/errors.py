@@ -11,6 +11,9 @@ from textwrap import shorten
 class CognnError(Exception):
     """Base class: the message is one line that names the culprit, its value and the remedy."""
 
+    exit_code = 2
+    """Of the command line."""
+
 
 class ConfigError(CognnError, ValueError):
     """Invalid option value."""
@@ -30,6 +33,12 @@ class Diverged(RunError):
 
 class Lost(RunError):
     """Another process of the same training has ended."""
+
+
+class FolderGone(RunError):
+    """The folder of a run was deleted or moved while it was trained, so its result is lost."""
+
+    exit_code = 1
 
 
 class Interrupted(Exception):

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -265,6 +266,55 @@ def test_another_model_or_store_is_refused(graphs, tmp_path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(RunError, match="is needed for temporary files, but exists already; move or delete it"):
         Scratch(tmp_path / "other", {})
+
+
+def test_a_used_folder_gives_the_outputs_of_this_model_and_no_other(graphs, tmp_path) -> None:
+    """As a page shows it: the rows go to memory, so nothing of an earlier call may be left out."""
+    dataset, store = graphs["plain"]
+    done = 0
+
+    def outputs(model, most: int = 60) -> torch.Tensor:
+        nonlocal done
+        out, done = torch.full((60, 3), torch.nan), 0
+
+        def sink(first: int, last: int, rows: torch.Tensor) -> None:
+            nonlocal done
+            out[first:last], done = rows, last
+            if done > most:
+                raise Killed
+
+        infer(model, store, Scratch(tmp_path / "work", {}), [Pass("argmax", (0,), sink)], 4 << 30)
+        return out
+
+    for model in (make_model(0), make_model(1), make_model(1)):
+        with torch.no_grad():
+            expected = model(dataset.x, dataset.graphs[0], actions="argmax")
+        torch.testing.assert_close(outputs(model), expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(Killed):
+        outputs(model, 0)
+    torch.testing.assert_close(outputs(model), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_resuming_another_computation_is_refused(graphs, tmp_path) -> None:
+    store = graphs["plain"][1]
+    model, passes = make_model(), [Pass("argmax", (0,), lambda *_: None)]
+    infer(model, store, Scratch(tmp_path / "w", {}), passes, 4 << 30, resume=True)
+
+    def resumes(model=model, store=store, passes=passes) -> None:
+        infer(model, store, Scratch(tmp_path / "w", {}), passes, 4 << 30, resume=True)
+
+    resumes()
+    with pytest.raises(RunError, match="was started with another model; delete it"):
+        resumes(make_model(1))
+    with pytest.raises(RunError, match="was started with other passes; delete it"):
+        resumes(passes=[Pass("sample", (0,), lambda *_: None)])
+    with pytest.raises(RunError, match="was started with another store; delete it"):
+        resumes(store=replace(store, identity="other"))
+    (tmp_path / "w" / "progress.json").write_text('{"identity": {}, "step": 9, "node": 0}')
+    with pytest.raises(RunError, match="does not say its model; delete it"):
+        resumes()
+    one, two = (fingerprint(make_model(mean_over=over)) for over in ("kept", "all"))
+    assert one != two  # their weights and modules are equal
 
 
 def test_models_and_stores_that_cannot_be_run_in_blocks(graphs, tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 import signal
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from cognn.errors import Interrupted, RunError
+from cognn.errors import FolderGone, Interrupted, RunError
 from cognn.files.locks import exclusive
 from cognn.files.tensors import load_tensors
 from cognn.run import train as run
@@ -55,6 +56,58 @@ def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, 
             for text in lines
         ]
         assert cut[0] == cut[1]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("split", [0, 1])
+def test_a_folder_that_is_deleted_while_it_is_trained_is_missed_at_the_next_save(
+    split: int, moved: bool, tmp_path
+) -> None:
+    dataset, folder = make_dataset("node", "binary"), tmp_path / "run"
+    run.create_run(small(), folder, dataset)
+
+    def delete(index, line, best, best_epoch) -> None:
+        if (index, line.epoch) == (split, 2):
+            folder.rename(tmp_path / "other") if moved else shutil.rmtree(folder)
+
+    with pytest.raises(FolderGone, match=rf"run: was deleted or moved before epoch 6 of split {split} was saved"):
+        run.train_run(folder, dataset=dataset, report=delete)
+    assert not folder.exists()
+    if moved:
+        assert run.train_run(tmp_path / "other", dataset=dataset)["splits"][1]["epochs"] == 6
+
+
+def test_a_folder_that_is_deleted_between_two_splits_is_missed(tmp_path, monkeypatch) -> None:
+    dataset, folder, real = make_dataset("node", "binary"), tmp_path / "run", run.train_split
+
+    def then_delete(*rest):
+        result = real(*rest)
+        shutil.rmtree(folder)
+        return result
+
+    for splits in ("0", "0-1"):
+        run.create_run(small(splits=splits), folder, dataset)
+        monkeypatch.setattr(run, "train_split", then_delete)
+        with pytest.raises(FolderGone, match="run: was deleted or moved while it was trained"):
+            run.train_run(folder, dataset=dataset)
+        assert not folder.exists()
+
+
+def test_the_command_says_that_its_folder_was_deleted(tmp_path, monkeypatch, capsys) -> None:
+    from cognn.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    real = run.train_split
+
+    def delete(*rest):
+        result = real(*rest)
+        shutil.rmtree(tmp_path / "run")
+        return result
+
+    monkeypatch.setattr(run, "train_split", delete)
+    small = ["--hidden-channels", "4", "--num-layers", "1", "--epochs", "1", "--splits", "0", "--quiet"]
+    assert main(["train", "cycles", "--out", "run", *small]) == 1
+    assert "cognn: run: was deleted or moved while it was trained" in capsys.readouterr().err
 
 
 def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:

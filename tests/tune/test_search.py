@@ -196,7 +196,7 @@ def test_a_search_that_was_stopped_at_every_trial_draws_what_one_that_ran_throug
     results = []
     for folder, train in (("whole", value), ("stopped", stops)):
         monkeypatch.setattr(module, "train_split", train)
-        kind = options(tmp_path / folder, space, trials=7, startup_trials=3, sampler=sampler)
+        kind = options(tmp_path / folder, space, trials=5, startup_trials=2, sampler=sampler)
         while True:
             try:
                 results.append(tune(kind, None, dataset))
@@ -205,7 +205,7 @@ def test_a_search_that_was_stopped_at_every_trial_draws_what_one_that_ran_throug
                 pass
     whole, stopped = (sorted(result["best"], key=lambda trial: trial["trial"]) for result in results)
     assert whole == stopped
-    assert len(whole) == 7
+    assert len(whole) == 5
     assert (tmp_path / "whole" / "best.toml").read_bytes() == (tmp_path / "stopped" / "best.toml").read_bytes()
 
 

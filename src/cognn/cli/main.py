@@ -49,8 +49,9 @@ Cooperative graph neural networks: train them, and see what the nodes decide.
   cognn --version              print the version
   --debug                      after any command: show the traceback of an error
 
-Exit codes: 0 success, 2 an error that the message explains, 70 a bug in cognn
-(its traceback is saved), 130 interrupted by Ctrl-C.
+Exit codes: 0 success, 1 the folder of a run was deleted while it was trained,
+2 an error that the message explains, 70 a bug in cognn (its traceback is
+saved), 130 interrupted by Ctrl-C.
 """
 
 
@@ -81,7 +82,7 @@ def _run(arguments: list[str]) -> int:
             traceback.print_exc()
         message = explain(error)
         print(f"cognn: {message or _bug(error)}", file=sys.stderr)
-        return os.EX_SOFTWARE if message is None else 2
+        return os.EX_SOFTWARE if message is None else getattr(error, "exit_code", 2)
 
 
 def _dispatch(name: str = "--help", *arguments: str) -> int:

@@ -38,8 +38,9 @@ def infer(
     passes: Sequence[Pass],
     memory: int,
     report: Report | None = None,
+    resume: bool = False,
 ) -> None:
-    """Run every pass on all nodes of a store, resuming from the progress in ``scratch``.
+    """Run every pass on all nodes of a store.
 
     Args:
         model: A :class:`~cognn.CoGNN` for node tasks with built-in layers, in evaluation mode; it may be
@@ -49,12 +50,16 @@ def infer(
         passes: The passes to run.
         memory: Memory limit of the process in bytes.
         report: Called after every block.
+        resume: Whether to go on from the progress in ``scratch``, which must be of the same model, store and passes.
+            Use it only if the sinks have kept the rows that they got before.  By default all is computed anew.
     """
     network = checked_network(model, store)
     room = memory - PROCESS_BYTES - 16 * store.num_nodes
     if room < 1 << 24:
         least = (PROCESS_BYTES + 16 * store.num_nodes) / 2**30 + 0.1
         raise ConfigError(f"memory: {memory / 2**30:.2g} GB are too little for this graph; give {least:.1f} or more")
+    calls = [[each.actions, list(each.key), each.keep] for each in passes]
+    scratch.begin({"model": fingerprint(model), "store": store.identity, "passes": calls}, resume)
     scratch.room = room // 4
     # With several heads a node has gates and counts besides its states, and its logits.
     heads = network.space.heads if network.space.heads > 1 else 0
@@ -121,8 +126,9 @@ def checked_network(model: nn.Module, store: Store) -> CoGNN:
 
 
 def fingerprint(model: nn.Module) -> str:
-    """A hash of a model's architecture and weights."""
-    digest = hashlib.sha256(repr(model).encode())
+    """A hash of a model's architecture, options and weights."""
+    options = getattr(getattr(model, "model", model), "options", {})  # repr does not show all of them
+    digest = hashlib.sha256((repr(model) + repr(sorted(options.items()))).encode())
     for name, value in sorted(model.state_dict().items()):
         digest.update(repr((name, value.dtype, tuple(value.shape))).encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())

@@ -1,6 +1,7 @@
 """The node states and the progress of layer-wise inference on disk, so that an interrupted run can resume."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from cognn.files.mapped_arrays import allocate, mapped, release
 from cognn.files.safe_read import shorten
 
 PROGRESS = "progress.json"
+_OWN = re.compile(r"progress\.json|\.progress\.json\..*|\.?[\w-]+\.npy(\..*)?|rows-\d+\.parquet")
+"""Names of the files in the folder."""
 SECONDS = 10.0
 """Time between two records of the progress."""
 
@@ -26,8 +29,8 @@ class Scratch:
     """A folder of memory-mapped arrays and the progress of their computation.
 
     Args:
-        folder: Created with the first array.  An existing one must have the same ``identity`` and is resumed.
-        identity: The model, store and options that the arrays depend on.
+        folder: Created with the first array.  An existing one must be of a ``Scratch`` with the same ``identity``.
+        identity: What the arrays depend on, besides the model, the store and the passes, which ``infer`` adds.
         room: Bytes of memory that the arrays may occupy; beyond it, their pages are released.
     """
 
@@ -36,17 +39,49 @@ class Scratch:
         self.identity, self.room = json.loads(json.dumps(identity)), room
         self.arrays: dict[str, NDArray[Any]] = {}
         self.stage, self.node, self._recorded = 0, 0, time.monotonic()
+        self._found: dict[str, Any] | None = None
         if not folder.exists():
             return
         if not (folder / PROGRESS).is_file():
             raise RunError(f"{folder}: is needed for temporary files, but exists already; move or delete it")
-        known = read_json(folder / PROGRESS)
-        for key, value in self.identity.items():
-            if known.get("identity", {}).get(key) != value:
-                raise RunError(f"{folder}: was started with another {key}; delete it to start again")
-        self.stage, self.node = int(known["step"]), int(known["node"])
+        others = [file.name for file in folder.iterdir() if not _OWN.fullmatch(file.name)]
+        if others:  # the folder is deleted in the end
+            raise RunError(f"{folder}: is needed for temporary files, but holds {shorten(min(others), 60)!r}; move it")
+        try:
+            known = read_json(folder / PROGRESS)
+            self._found, self.stage, self.node = dict(known["identity"]), int(known["step"]), int(known["node"])
+        except (KeyError, TypeError, ValueError):
+            raise RunError(f"{folder / PROGRESS}: not the progress of an inference; delete {folder}") from None
+        self._compare()
         for incomplete in folder.glob(".*.npy.*"):  # allocated by a process that was killed
             incomplete.unlink()
+
+    def begin(self, job: dict[str, Any], resume: bool) -> None:
+        """Begin a computation, or resume it: then it must be the same.
+
+        Args:
+            job: What identifies it.
+            resume: Whether to go on from the recorded progress; otherwise the arrays of an earlier one are deleted.
+        """
+        self.identity |= json.loads(json.dumps(job))
+        if not resume:
+            if self.folder.exists():
+                self.delete()
+            self.stage = self.node = 0
+        elif self._found is not None:
+            # Those of version 0.1 hold no passes, but the options that they follow from.
+            lost = [key for key in job if key not in self._found and key != "passes"]
+            if lost:
+                raise RunError(f"{self.folder}: does not say its {lost[0]}; delete it to start again")
+            self._compare()
+        self._found = self.identity
+
+    def _compare(self) -> None:
+        assert self._found is not None
+        for key, value in self.identity.items():
+            if self._found.get(key, value) != value:
+                other = f"other {key}" if key.endswith("s") else f"another {key}"
+                raise RunError(f"{self.folder}: was started with {other}; delete it to start again")
 
     def array(self, name: str, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
         """Open the array ``name``, or create it."""

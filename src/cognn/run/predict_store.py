@@ -14,7 +14,6 @@ from cognn.data.store.store import Store, open_store
 from cognn.errors import DataError, RunError
 from cognn.files.atomic import atomic_path
 from cognn.inference import Pass, Scratch, infer
-from cognn.inference.layerwise import fingerprint
 from cognn.run.fit import Fitted, Prediction, precision
 from cognn.run.prediction_table import prediction_table
 from cognn.run.train import run_schema
@@ -55,8 +54,7 @@ def write_store_predictions(
     options["precision"] = config.precision
     if calibrate:  # without it, the name of the scratch folder is that of version 0.1
         options["temperature"] = held_out.temperature
-    job = {"model": fingerprint(model), "store": store.identity, "options": options}
-    scratch = Scratch(out.with_name(f"{out.name}.work"), job)
+    scratch = Scratch(out.with_name(f"{out.name}.work"), {"options": options})
     keep_actions = actions and acts
     passes = []
     # If scores are means over draws, the actions are those of one additional pass, as for a graph in memory.
@@ -69,7 +67,7 @@ def write_store_predictions(
             sink = partial(_add_draw, scratch, name, store.num_nodes, draw, transform)
             passes.append(Pass("sample", (seed, stream, draw), sink))
     with precision(config):
-        infer(model, store, scratch, passes, memory, report)
+        infer(model, store, scratch, passes, memory, report, resume=True)  # the sinks write to the scratch
 
     def table(first: int, last: int) -> pl.DataFrame:
         def rows(name: str) -> Tensor:

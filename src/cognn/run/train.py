@@ -19,7 +19,7 @@ from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset, is_constant, is_defined
 from cognn.data.load import load_data
 from cognn.data.tables.schema import Schema
-from cognn.errors import ConfigError, Lost, RunError
+from cognn.errors import ConfigError, FolderGone, Lost, RunError
 from cognn.files.atomic import write
 from cognn.files.json import read_json, write_json
 from cognn.files.tensors import load_tensors
@@ -36,7 +36,7 @@ from cognn.run.log_tail import RunCallback, follow_logs
 from cognn.run.tensorboard import SplitEvents, need_tensorboard
 from cognn.train.build import build_model
 from cognn.train.checkpoint import check_identity, fingerprint, run_identity
-from cognn.train.loop import Epoch, train_split
+from cognn.train.loop import Epoch, folder_gone, train_split
 from cognn.train.objective import check_objective
 from cognn.train.samplers import cached_partition, check_sampling, log_sampling, partition_folder
 
@@ -143,7 +143,12 @@ def train_run(
             cached_partition(dataset, config.train.partitions, partition_folder(config, out), data)
         return left
 
+    def require_folder() -> None:
+        if not (out / "config.toml").exists():
+            raise folder_gone(out, "while it was trained")
+
     def summarise() -> dict[str, Any]:
+        require_folder()
         summary = summarise_run(dataset.name, config, [_read_result(out, index) for index in splits])
         for index in splits if tensorboard else []:
             with SplitEvents(out, index, dataset.task.metric) as events:
@@ -154,15 +159,22 @@ def train_run(
 
     left = on_rank_zero(fabric, prepare)
     replay = follow_logs(out, left, report, dataset.task.higher_is_better)
-    if devices > 1 and launcher is None:
-        for index in left:
-            _train_on_devices(out, index, devices, replay, tensorboard)
-    elif jobs > 1 and len(left) > 1:
-        tasks = {f"split {index}": (str(out), str(index), str(tensorboard)) for index in left}
-        in_parallel("cognn.run.train", tasks, jobs, replay)
-    else:
-        for index in left:
-            _train_split(out, config, dataset, index, data, report, tensorboard and is_rank_zero())
+    try:
+        if jobs > 1 and len(left) > 1:
+            tasks = {f"split {index}": (str(out), str(index), str(tensorboard)) for index in left}
+            in_parallel("cognn.run.train", tasks, jobs, replay)
+        else:
+            for index in left:
+                on_rank_zero(fabric, require_folder)
+                if devices > 1 and launcher is None:
+                    _train_on_devices(out, index, devices, replay, tensorboard)
+                else:
+                    _train_split(out, config, dataset, index, data, report, tensorboard and is_rank_zero())
+    except FolderGone:
+        raise
+    except RunError:
+        require_folder()  # the error of a worker is of no class of its own
+        raise
     return on_rank_zero(fabric, summarise)
 
 

@@ -18,7 +18,7 @@ from cognn.config.options import Config, TrainConfig
 from cognn.config.values import seconds
 from cognn.data.dataset import Dataset
 from cognn.data.links.messages import of_split
-from cognn.errors import Diverged, Interrupted, RunError
+from cognn.errors import Diverged, FolderGone, Interrupted, RunError
 from cognn.files.json import to_json, write_json
 from cognn.files.locks import exclusive
 from cognn.files.tensors import save_tensors
@@ -247,6 +247,7 @@ class _SplitTrainer:
         if self.fabric.is_global_zero:
             if not all(bool(weight.isfinite().all()) for weight in state.model.state_dict().values()):
                 raise self.diverged(f"a weight is not finite after epoch {state.epoch}")
+            self.require_folder(log)
             log.flush()
             os.fsync(log.fileno())  # after a power failure the log must have all lines that the checkpoint counts
             state.log_bytes = log.tell()
@@ -280,9 +281,23 @@ class _SplitTrainer:
         """Whether ``flag`` is set on any process."""
         return bool(all_reduce_sum(self.fabric, torch.tensor(float(flag))))
 
+    def require_folder(self, log: Any) -> None:
+        """Refuse to save where the folder was deleted or moved: it would hold a part of a run."""
+        path = self.folder / "metrics.jsonl"
+        if not path.exists() or not os.path.samestat(os.fstat(log.fileno()), path.stat()):
+            raise folder_gone(self.folder.parent, f"before epoch {self.state.epoch} of split {self.index} was saved")
+
     def diverged(self, what: str) -> Diverged:
         """The error for a number that is not finite."""
         return Diverged(f"split {self.index}: {what}; lower lr or set clip")
+
+
+def folder_gone(folder: Path, when: str) -> FolderGone:
+    """The error for a run whose folder is not there any more."""
+    return FolderGone(
+        f"{folder}: was deleted or moved {when}, so the training has no result; resume it where it is now, or start it"
+        " again"
+    )
 
 
 @contextmanager
