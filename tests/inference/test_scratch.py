@@ -14,7 +14,9 @@ def test_an_array_that_was_half_allocated_is_deleted_on_resumption(tmp_path) -> 
     assert again.array("x", np.float32, (3, 2)).sum() == 6
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"identity": 1, "step": 0, "node": 0}', '{"identity": {}, "step": "a"}'])
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"identity": 1, "step": 0, "node": 0}', '{"identity": {}, "step": "a"}']
+)
 def test_the_progress_of_something_else_is_refused(content: str, tmp_path) -> None:
     (tmp_path / "progress.json").write_text(content)
     with pytest.raises(RunError, match=r"progress.json: not the progress of an inference; delete"):
