@@ -110,23 +110,45 @@ def test_the_command_says_that_its_folder_was_deleted(tmp_path, monkeypatch, cap
     assert "cognn: run: was deleted or moved while it was trained" in capsys.readouterr().err
 
 
-def test_kill_9_at_20_random_instants(tmp_path, monkeypatch) -> None:
-    dataset, config = make_dataset("graph", "binary"), small(epochs=400, splits="0", batch_size=8)
+def test_kill_9_at_6_random_instants(tmp_path, monkeypatch) -> None:
+    """The campaign kills at many more (``python -m tests.campaign --kinds kill``)."""
+    dataset, config = make_dataset("graph", "binary"), small(epochs=150, splits="0", batch_size=8)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         run.create_run(config, folder, dataset)
     run.train_run(whole, dataset=dataset)
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)  # so that many a kill falls into the writing of a state
     rng = torch.Generator().manual_seed(0)
     log, state = killed / "split-0" / "metrics.jsonl", killed / "split-0" / "last" / "state.safetensors"
-    for kill in range(20):
-        wait = 0.05 * float(torch.rand((), generator=rng))
-        train_until_killed(killed, dataset, state if kill % 2 else log, wait)  # with a new state, and maybe without
-    assert load_tensors(state)[1]["progress"]["epoch"] > 5, "there must be something to go on from"
+    with monkeypatch.context() as often:
+        often.setattr(loop, "CHECKPOINT_SECONDS", 0.0)  # so that many a kill falls into the writing of a state
+        for kill in range(6):
+            wait = 0.05 * float(torch.rand((), generator=rng))
+            train_until_killed(killed, dataset, state if kill % 2 else log, wait)  # with a new state, and maybe without
+    assert load_tensors(state)[1]["progress"]["epoch"] > 2, "there must be something to go on from"
     run.train_run(killed, dataset=dataset)
     assert same(weights(killed), weights(whole))
     best = [load_tensors(folder / "split-0" / "best.safetensors")[0] for folder in (whole, killed)]
     assert same(*best)
+
+
+@pytest.mark.parametrize("place", [3, 40])
+def test_a_changed_log_is_refused(place: int, tmp_path, monkeypatch) -> None:
+    dataset = make_dataset("node", "binary")
+    run.create_run(small(splits="0"), tmp_path, dataset)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+
+    def stop(split, line, best, best_epoch) -> None:
+        if line.epoch == 3:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        run.train_run(tmp_path, dataset=dataset, report=stop)
+    log = tmp_path / "split-0" / "metrics.jsonl"
+    content = bytearray(log.read_bytes())
+    content[place] ^= 1
+    log.write_bytes(content)
+    with pytest.raises(RunError, match=r"metrics\.jsonl: is not what was written; delete"):
+        run.train_run(tmp_path, dataset=dataset)
 
 
 def test_ctrl_c_saves_and_goes_on(tmp_path) -> None:

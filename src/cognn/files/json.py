@@ -1,5 +1,6 @@
-"""JSON documents in which an undefined score is null."""
+"""JSON documents in which an undefined score is null, and those that have a digest of their own content."""
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import Any
 from cognn.errors import RunError
 from cognn.files.atomic import write
 
+_DIGEST = "digest"
 _SCORES = {"train", "val", "test", "mean", "std"}
 
 
@@ -39,9 +41,29 @@ def write_json(path: Path, value: Any) -> None:
     write(path, (to_json(value, indent=2) + "\n").encode())
 
 
+def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with a digest of its content, so that one that was damaged is still noticed if it can be parsed."""
+    return {**document, _DIGEST: _digest(document)}
+
+
+def unsealed(document: Any) -> Any:
+    """The document without its digest; ValueError if its content is another one.  Version 0.1 wrote none."""
+    if not isinstance(document, dict) or _DIGEST not in document:
+        return document
+    content = {key: value for key, value in document.items() if key != _DIGEST}
+    if document[_DIGEST] != _digest(content):
+        raise ValueError("its content is not what was written: its digest differs")
+    return content
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    content = json.dumps(json.loads(to_json(document)), sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON document of a run."""
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        return unsealed(from_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise RunError(f"{path}: not a readable part of a run ({str(error).splitlines()[0]})") from None

@@ -21,7 +21,7 @@ from cognn.data.load import load_data
 from cognn.data.tables.schema import Schema
 from cognn.errors import ConfigError, FolderGone, Lost, RunError
 from cognn.files.atomic import write
-from cognn.files.json import read_json, write_json
+from cognn.files.json import read_json, sealed, write_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.encoders import Encoded
 from cognn.nn.layers import LAYERS
@@ -154,7 +154,7 @@ def train_run(
             with SplitEvents(out, index, dataset.task.metric) as events:
                 if index not in left or not events.exist:
                     events.rewrite()
-        write_json(out / "result.json", summary)
+        write_json(out / "result.json", sealed(summary))
         return summary
 
     left = on_rank_zero(fabric, prepare)

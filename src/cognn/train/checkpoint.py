@@ -41,6 +41,8 @@ class TrainState:
     """The Lagrange multiplier of ``edge_budget``."""
     log_bytes: int = 0
     """Size of ``metrics.jsonl`` at the last checkpoint."""
+    log_digest: str = ""
+    """Digest of that part of it."""
 
     def keep_best(self, scores: dict[str, float], facts: dict[str, Any]) -> None:
         """Remember the weights and scores of this epoch as the best."""
@@ -60,6 +62,7 @@ class TrainState:
             "facts": self.best_facts,
             "seconds": self.seconds,
             "metrics": self.log_bytes,
+            "log": self.log_digest,
             "multiplier": self.multiplier,
         }
         tensors = {f"model/{key}": value for key, value in self.model.state_dict().items()}
@@ -84,6 +87,7 @@ class TrainState:
             self.best_scores, self.seconds, self.log_bytes = (progress[k] for k in ("scores", "seconds", "metrics"))
             # Checkpoints of 0.1 have none.
             self.multiplier, self.best_facts = progress.get("multiplier", 0.0), progress.get("facts", {})
+            self.log_digest = progress.get("log", "")
         if broadcast(fabric, self.epoch) != self.epoch:
             raise RunError(
                 f"{path}: process {fabric.global_rank} does not see the file that rank 0 sees; share the folder"

@@ -1,5 +1,6 @@
 """The training loop: one split of one dataset, from the first epoch or from its last checkpoint."""
 
+import hashlib
 import math
 import os
 import signal
@@ -19,7 +20,7 @@ from cognn.config.values import seconds
 from cognn.data.dataset import Dataset
 from cognn.data.links.messages import of_split
 from cognn.errors import Diverged, FolderGone, Interrupted, RunError
-from cognn.files.json import to_json, write_json
+from cognn.files.json import sealed, to_json, write_json
 from cognn.files.locks import exclusive
 from cognn.files.tensors import save_tensors
 from cognn.parallel.devices import all_reduce_sum, broadcast, make_fabric, on_rank_zero, sum_gradients
@@ -139,7 +140,8 @@ class _SplitTrainer:
         self.began, saved = time.perf_counter() - state.seconds, time.perf_counter()
         self.late = state.seconds >= self.max_seconds
         writes = fabric.is_global_zero
-        opened = _open_log(self.folder / "metrics.jsonl", state.log_bytes) if writes else nullcontext()
+        known = state.log_bytes, state.log_digest
+        opened = _open_log(self.folder / "metrics.jsonl", *known) if writes else nullcontext()
         with _defer_signals() as stop_requested, opened as log:
             finished = self.finished()  # a resumed split may be
             while not finished:
@@ -250,7 +252,7 @@ class _SplitTrainer:
             self.require_folder(log)
             log.flush()
             os.fsync(log.fileno())  # after a power failure the log must have all lines that the checkpoint counts
-            state.log_bytes = log.tell()
+            state.log_bytes, state.log_digest = log.tell(), log_digest(self.folder / "metrics.jsonl", log.tell())
         state.seconds = time.perf_counter() - self.began
         state.save(self.checkpoint, self.identity, self.fabric)
 
@@ -274,7 +276,7 @@ class _SplitTrainer:
         if self.fabric.is_global_zero:
             facts = {"identity": self.identity, "epoch": state.best_epoch, "scores": state.best_scores}
             save_tensors(self.folder / "best.safetensors", state.best_weights, facts)
-            write_json(self.folder / "result.json", result)
+            write_json(self.folder / "result.json", sealed(result))
         return result
 
     def any_process(self, flag: bool) -> bool:
@@ -311,13 +313,21 @@ def _explain_batch_norm() -> Iterator[None]:
         raise RunError("norm: batch needs mini-batches of two nodes and more; use norm=layer, or larger ones") from None
 
 
+def log_digest(path: Path, size: int) -> str:
+    """A digest of the first ``size`` bytes of a log."""
+    with path.open("rb") as file:
+        return hashlib.blake2b(file.read(size), digest_size=16).hexdigest()
+
+
 @contextmanager
-def _open_log(path: Path, size: int) -> Iterator[Any]:
+def _open_log(path: Path, size: int, digest: str) -> Iterator[Any]:
     """The log, truncated to ``size``, which the checkpoint knows, or to complete lines if it is shorter."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:
         if path.stat().st_size < size:
             size = path.read_bytes().rfind(b"\n") + 1
+        elif digest and log_digest(path, size) != digest:
+            raise RunError(f"{path}: is not what was written; delete {path.parent} to train this split again")
         file.truncate(size)
         file.seek(0, os.SEEK_END)
         yield file

@@ -11,6 +11,7 @@ from cognn.data.tables.columns import Column
 from cognn.data.tables.looks import Looks
 from cognn.data.tables.scale import Scale
 from cognn.errors import DataError
+from cognn.files.json import sealed, unsealed
 
 Source = Literal["tables", "arrays"]
 
@@ -74,13 +75,13 @@ class Schema:
 
     def to_json(self) -> str:
         """The schema as JSON that :meth:`from_json` reads back."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=1)
+        return json.dumps(sealed(asdict(self)), ensure_ascii=False, indent=1)
 
     @staticmethod
     def from_json(text: str) -> "Schema":
         """Parse a schema; one that is damaged or foreign is a :class:`DataError`."""
         try:
-            values = json.loads(text)
+            values = unsealed(json.loads(text))
             schema = Schema(**{name: _checked(name, value) for name, value in values.items()})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DataError(f"schema: not one that cognn wrote ({str(error).splitlines()[0]})") from error

@@ -23,7 +23,7 @@ from cognn.config.metrics import higher_is_better
 from cognn.core.seeding import seeded
 from cognn.errors import RunError
 from cognn.files.atomic import write
-from cognn.files.json import read_json
+from cognn.files.json import read_json, sealed
 from cognn.files.tensors import check_digest, pack_tensors
 from cognn.nn.options.constructor import Unnamed
 
@@ -81,7 +81,7 @@ def save_model(model: nn.Module, path: str | Path) -> None:
     write(folder / CONFIG, config_json(options))
     write(folder / WEIGHTS, pack_tensors(model.state_dict(), {"format": "pt"}))
     if (schema := getattr(model, "schema", None)) is not None:
-        write(folder / SCHEMA, (json.dumps(schema, ensure_ascii=False, indent=1)).encode())
+        write(folder / SCHEMA, json.dumps(sealed(schema), ensure_ascii=False, indent=1).encode())
 
 
 def load_model(build: Callable[..., nn.Module], path: str | Path, split: int | None, changes: dict[str, Any]) -> Any:
