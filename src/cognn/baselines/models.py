@@ -212,7 +212,7 @@ def make_baseline(
     if env is not None:
         shared |= {"out_channels": out_channels, "num_layers": config.num_layers, "norm_first": config.norm_first}
         options = config_options(config)
-        shared |= {name: options[name] for name in config.of_relations} | {"num_relations": num_relations}
+        shared |= {name: options[name] for name in config.of_base} | {"num_relations": num_relations}
         return CoGNN(in_channels, config.hidden_channels, env=env, action=None, **shared)
     return Baseline(name, *sizes, heads=config.heads, alpha=config.alpha, theta=config.theta, **shared)
 
@@ -221,7 +221,7 @@ def _check_config(name: str, config: "ModelConfig", is_base: bool) -> None:
     """Reject options that the baseline does not have and that :class:`Baseline` cannot check itself."""
     unused = set(config.only_cognn)
     if is_base:
-        unused = unused.difference(config.of_relations) | {"heads", "alpha", "theta"}
+        unused = unused.difference(config.of_base) | {"heads", "alpha", "theta"}
     for option in fields(config):
         value = getattr(config, option.name)
         if option.name in unused and value != option.default:

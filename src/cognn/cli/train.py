@@ -9,6 +9,7 @@ import tyro
 
 from cognn.cli.arguments import parse, refuse_changes, value_of
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.presets import with_preset
 from cognn.config.toml import load_config
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError, Interrupted
@@ -22,6 +23,8 @@ class Train:
     """Name of a dataset (`cognn data list`), or path of your own files."""
     recipe: Path | None = None
     """TOML file of options, or name of a recipe that comes with cognn; options on the command line override it."""
+    preset: str = ""
+    """Start from named options, which others override: authors, those of the paper's script."""
     out: Path | None = None
     """Folder of the run; by default runs/DATASET-MODEL."""
     resume: Path | None = None
@@ -45,6 +48,11 @@ def train(arguments: list[str]) -> int:
         config = load_config(recipe)
         default = Train(dataset=config.data.dataset, data=config.data, model=config.model, train=config.train)
     options = parse(Train, arguments, "cognn train", default)
+    if options.preset:
+        if recipe:
+            raise ConfigError('preset, recipe: give one of them; a recipe can say preset = "authors" itself')
+        start = with_preset(Config(), options.preset, options.model)
+        options = parse(Train, arguments, "cognn train", Train(model=start.model, train=start.train))
     if options.resume is not None:
         refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
     # These import torch, and `cognn --help` must not.

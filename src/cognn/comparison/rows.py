@@ -76,7 +76,7 @@ def row_config(row: Row, base: Config, dataset: Dataset, point: dict[str, Any], 
         return changed(
             config, _defaults(*ModelConfig.only_cognn, "norm_first", *_OF_ACTIONS, *_OF_LAYERS) | {"model": row.key}
         )
-    env, others = config.model.env, set(ModelConfig.only_cognn).difference(ModelConfig.of_relations)
+    env, others = config.model.env, set(ModelConfig.only_cognn).difference(ModelConfig.of_base)
     if env in BASE_MODELS:
         plain = changed(config, _defaults(*others, *_OF_ACTIONS) | {"model": BASE_MODELS[env]} | both)
     else:

@@ -103,6 +103,8 @@ class ModelConfig:
     """Diagonal blocks of the weights of a relation; by default they are full."""
     relation_actions: Literal["per_relation", "shared"] = "per_relation"
     """Actions for every relation and direction, or the same in all."""
+    action_act: str = ""
+    """Activation of the action network; by default that of `act`."""
     temperature: str = "learned"
     """Temperature of the Gumbel-softmax: `learned`, or a number above 0."""
     tau0: float = 0.1
@@ -113,12 +115,20 @@ class ModelConfig:
     """Denominator of env=mean: the kept neighbours, or all."""
     norm: Literal["layer", "batch", "none"] = "layer"
     """Normalisation layer."""
+    norm_sharing: Literal["per_layer", "shared"] = "per_layer"
+    """A norm for every layer, or one for all."""
     norm_first: bool = True
     """Whether to normalise before the update instead of after it."""
     residual: Literal["identity", "linear", "none"] = "identity"
     """Skip connection."""
     dropout: float = 0.2
     """Dropout probability."""
+    dropout_first: bool = False
+    """Whether dropout precedes the activation also in the action network and the decoder."""
+    gin_mlp: Literal["narrow", "wide", "wide-batch"] = "narrow"
+    """Hidden layer of gin: as wide as its output, twice as wide as its input, or that with batch norm."""
+    edge_sharing: Literal["per_layer", "shared"] = "per_layer"
+    """A map of edge features for every layer, or one for all, of which gcn has none."""
     input_dropout: float = 0.0
     """Dropout probability of the input features; helps with sparse ones."""
     act: str = "gelu"
@@ -140,10 +150,14 @@ class ModelConfig:
         *("env", "action", "action_channels", "action_layers", "action_space"),
         *("action_heads", "gates", "action_sharing", "temperature", "tau0", "standard_bias", "mean_over"),
         *("directions", "direction_share", "num_bases", "num_blocks", "relation_actions"),
+        *("action_act", "norm_sharing", "dropout_first", "gin_mlp", "edge_sharing"),
     )
     """Options that baselines do not have."""
 
-    of_relations: ClassVar[tuple[str, ...]] = ("directions", "direction_share", "num_bases", "num_blocks")
+    of_base: ClassVar[tuple[str, ...]] = (
+        *("directions", "direction_share", "num_bases", "num_blocks"),
+        *("norm_sharing", "dropout_first", "edge_sharing"),
+    )
     """Those of them that meangnn and sumgnn, the base networks of a Co-GNN, have."""
 
     @property

@@ -166,6 +166,8 @@ def configure(base: Config, params: Mapping[str, Any], source: str) -> Config:
     """The config of a trial."""
     for key, value in params.items():
         base = _with(base, key, value, source)
+    if "env" in params and params["env"] != "mean":  # what a mean divides by, of a search over other layers, too
+        base = _with(base, "mean_over", "kept", source)
     base.check()
     return base
 

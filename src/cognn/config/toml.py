@@ -11,6 +11,7 @@ from typing import Any
 import tomli_w
 
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.presets import with_preset
 from cognn.errors import ConfigError
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -53,13 +54,20 @@ def read_toml(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def from_mapping(document: Mapping[str, Any], source: str, base: Config | None = None) -> Config:
-    """Overlay sections of options on a config; unknown names and wrong types are refused."""
+    """Overlay sections of options on a config; unknown names and wrong types are refused.
+
+    ``preset = "authors"`` puts the options of a preset between both.
+    """
+    document = dict(document)
+    if (preset := document.pop("preset", None)) is not None:
+        own = from_mapping(document, source, base)
+        base = with_preset(base or Config(), preset, own.model)
     sections = asdict(base or Config())
     for section, values in document.items():
         if section == "about":  # notes on where a recipe comes from
             continue
         if section not in sections or not isinstance(values, Mapping):
-            raise ConfigError(f"{source}: unknown section {section!r}; known are {', '.join(sections)}, about")
+            raise ConfigError(f"{source}: unknown section {section!r}; known are {', '.join(sections)}, about, preset")
         types = {f.name: f.type for f in fields(_SECTIONS[section])}
         for key, value in values.items():
             if key not in types:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.presets import preset_names
+from cognn.config.spaces import SPACES
 from cognn.config.toml import from_mapping, load_config, read_recipe
 from cognn.errors import ConfigError
 
@@ -30,6 +32,8 @@ class TuneOptions:
     """Trials to train in parallel; they share the cores."""
     recipe: Path | None = None
     """TOML file, or name of a recipe of cognn; its options are fixed in all trials unless set here or in the space."""
+    preset: str = ""
+    """Start from named options, which others and the paper's grids override: authors, those of the paper's script."""
     space: Path | None = None
     """TOML file that changes the search space: option = [a, b, ...], [low, high, "log" or "linear"], or one value."""
     out: Path | None = None
@@ -67,6 +71,8 @@ class TuneOptions:
         for name, low in (("trials", 1), ("workers", 1), ("startup_trials", 0), ("study_seed", 0)):
             if getattr(self, name) < low:
                 raise ConfigError(f"{name}: expected {low} or more, got {getattr(self, name)}")
+        if self.preset and self.recipe is not None:
+            raise ConfigError('preset, recipe: give one of them; a recipe can say preset = "authors" itself')
         if self.join and not self.storage:
             raise ConfigError("join: requires --storage, the database of the study")
         if self.study != NAME and not self.storage:
@@ -77,19 +83,29 @@ class TuneOptions:
     def config(self) -> Config:
         """The options that all trials share: the recipe, overridden by what the user set."""
         own = Config(self.data, self.model, self.train)
-        if self.recipe is None:
+        if self.recipe is None and not self.preset:
             return own
+        base = Config(DataConfig(splits=TUNED_ON))
         chosen = self._set()
         document = {
             section: {name: value for name, value in values.items() if name in chosen and value is not None}
             for section, values in asdict(own).items()
         }
-        return from_mapping(document, "tune", load_config(self.recipe, Config(DataConfig(splits=TUNED_ON))))
+        if self.recipe is not None:
+            return from_mapping(document, "tune", load_config(self.recipe, base))
+        return from_mapping(document | {"preset": self.preset}, "tune", base)
 
     def fixed(self) -> tuple[set[str], set[str]]:
-        """Names of the options that the user set, and of those that the recipe set."""
+        """Names of the options that the user set, and of those that the recipe or the preset set.
+
+        Where the authors searched a dataset themselves, options of their grid are not those of the preset.
+        """
         document = {} if self.recipe is None else read_recipe(self.recipe)
-        return self._set(), {name for section in ("model", "train") for name in document.get(section, {})}
+        names = {name for section in ("model", "train") for name in document.get(section, {})}
+        if preset := document.get("preset", self.preset):
+            config = self.config()
+            names |= preset_names(preset, config.model) - SPACES.get(self.dataset or config.data.dataset, {}).keys()
+        return self._set(), names
 
     def taking(self, search: Mapping[str, Any]) -> "TuneOptions":
         """These options with the search options of a study, except those that the user set."""

@@ -7,14 +7,14 @@ from typing import cast
 from torch import Tensor, nn
 
 from cognn.core.graph import Graph, as_graph
-from cognn.core.random import dropout as drop
 from cognn.nn import checks
 from cognn.nn.actions import SPACES, ActionSpace, SpaceName
 from cognn.nn.actions import action_space as action_space_of
 from cognn.nn.edge_features import EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers import ONE_RELATION, CooperativeLayer, LayerSpec, RelationSpec, make_layer
-from cognn.nn.options.resolve import Activation, activation
+from cognn.nn.layers.gin import GINMLP
+from cognn.nn.options.resolve import Activation, act_and_drop, activation
 
 
 class ActionNetwork(nn.Module):
@@ -38,6 +38,8 @@ class ActionNetwork(nn.Module):
         constant: The logits are the bias, whatever the states: gates are open at random.
         relations: The relations of the graph; its layers have weights for each.
         per_relation: Whether a node takes its actions once per relation.
+        dropout_first: Whether dropout precedes the activation.
+        gin_mlp: The MLP of ``layer="gin"``; see :class:`~cognn.nn.layers.GINLayer`.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class ActionNetwork(nn.Module):
         constant: bool = False,
         relations: RelationSpec = ONE_RELATION,
         per_relation: bool = True,
+        dropout_first: bool = False,
+        gin_mlp: GINMLP = "narrow",
     ) -> None:
         super().__init__()
         checks.one_of("action_space", action_space, [*SPACES, "edge"])
@@ -65,6 +69,7 @@ class ActionNetwork(nn.Module):
         self.edge_spec = EdgeSpec.of(edge_dim, edge_categories)
         self.space = self.make_space(action_space, heads, *relations.gated(per_relation))
         self.dropout, self.standard_bias, self.relations = dropout, standard_bias, relations
+        self.dropout_first = dropout_first
         self.act = activation(act)
         on_edges = self.space.site == "edge"
         read = not on_edges and (self.space.heads > 1 or relations.count > 1 or constant)
@@ -73,8 +78,11 @@ class ActionNetwork(nn.Module):
             *[hidden_channels] * (num_layers - 1),
             hidden_channels if read or on_edges else self.space.width,
         ]
+        options = {"mlp": gin_mlp} if layer == "gin" else {}
         self.networks = nn.ModuleList(
-            nn.ModuleList(make_layer("action", layer, i, o, self.edge_spec, relations) for i, o in pairwise(widths))
+            nn.ModuleList(
+                make_layer("action", layer, i, o, self.edge_spec, relations, **options) for i, o in pairwise(widths)
+            )
             for _ in range(self.space.num_networks)
         )
         self.readouts: nn.ModuleList | None = None
@@ -110,7 +118,7 @@ class ActionNetwork(nn.Module):
         z = h
         for depth, layer in enumerate(cast(nn.ModuleList, self.networks[number])):
             if depth:
-                z = drop(self.act(z), self.dropout, self.training)
+                z = act_and_drop(z, self.act, self.dropout, self.training, self.dropout_first)
             z = layer(z, hearing)
         return z
 

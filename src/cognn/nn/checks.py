@@ -37,6 +37,16 @@ def share(name: str, value: float) -> None:
         raise ValueError(f"{name}: expected 0 <= {name} < 1, got {value}")
 
 
+def sharing(norm: str, edges: str, jk: str | None, site: str) -> None:
+    """Reject what a model cannot share between its layers."""
+    for name, value in (("norm_sharing", norm), ("edge_sharing", edges)):
+        one_of(name, value, ["per_layer", "shared"])
+    if norm == "shared" and jk == "cat":
+        raise ValueError("norm_sharing, jk: 'cat' decodes the states of all layers, which no shared norm is as wide as")
+    if edges == "shared" and site == "edge":
+        raise ValueError("edge_sharing: 'shared' is for actions of nodes; with action_space='edge' use 'per_layer'")
+
+
 class Model(Protocol):
     """The attributes of a model that its arguments are checked against."""
 

@@ -73,6 +73,7 @@ class EdgeActionNetwork(ActionNetwork):
         in_channels: Width of the node states.
         hidden_channels: Width of ``z``, and of ``q`` and ``k`` over all heads.
         options: As :class:`ActionNetwork`.
+        named: Likewise.
     """
 
     @staticmethod
@@ -80,8 +81,8 @@ class EdgeActionNetwork(ActionNetwork):
         """The space of edge-wise actions."""
         return EdgeSpace(heads)
 
-    def __init__(self, in_channels: int, hidden_channels: int = 16, *options: Any) -> None:
-        super().__init__(in_channels, hidden_channels, *options)
+    def __init__(self, in_channels: int, hidden_channels: int = 16, *options: Any, **named: Any) -> None:
+        super().__init__(in_channels, hidden_channels, *options, **named)
         heads = self.space.heads
         self.width = max(hidden_channels // heads, 1)
         self.query = nn.Linear(hidden_channels, heads * self.width)

@@ -14,6 +14,7 @@ from cognn.core.ops import spread
 from cognn.core.random import dropout
 from cognn.nn.actions import ActionMode, ActionSpace, Decision, GateKind
 from cognn.nn.hearing import Hearing
+from cognn.nn.options.resolve import act_and_drop
 
 
 class CooperativeModel(Protocol):
@@ -21,6 +22,7 @@ class CooperativeModel(Protocol):
 
     norm_first: bool
     dropout: float
+    dropout_first: bool
     training: bool
     act: Any
     num_layers: int
@@ -112,7 +114,7 @@ def update(model: CooperativeModel, parts: Parts, h: Tensor, hearing: Hearing, a
     skip = 0 if parts.residual is None else parts.residual(hearing.own(h))
     if model.norm_first:
         return model.act(dropout(out, model.dropout, model.training)) + skip
-    return dropout(model.act(parts.norm(out + skip)), model.dropout, model.training)
+    return act_and_drop(parts.norm(out + skip), model.act, model.dropout, model.training, model.dropout_first)
 
 
 def decide(

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import JumpingKnowledge
 
+from cognn.config.presets import authors_options
 from cognn.core.graph import Graph
-from cognn.core.random import dropout as drop
 from cognn.core.sparse_features import linear
 from cognn.nn import checks
 from cognn.nn.action_network import ActionNetwork
@@ -21,15 +21,26 @@ from cognn.nn.actions import ACTION_MODES, GATE_KINDS, SPACES, ActionMode, GateK
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
 from cognn.nn.edge_actions import EdgeActionNetwork
-from cognn.nn.edge_features import EdgeSpec
+from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
 from cognn.nn.layers import LayerSpec, WrappedLayer, limits_of_weights, make_layer
+from cognn.nn.layers.gin import GIN_MLPS, GINMLP
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
 from cognn.nn.layers.relational import Directions, relation_spec
+from cognn.nn.layers.shared_edges import share_edges
 from cognn.nn.options.constructor import named_options
-from cognn.nn.options.resolve import NORMS, POOLS, Activation, activation, layer_spec, norm_name, pool_name
+from cognn.nn.options.resolve import (
+    NORMS,
+    POOLS,
+    Activation,
+    act_and_drop,
+    activation,
+    layer_spec,
+    norm_name,
+    pool_name,
+)
 from cognn.nn.trace import Trace
 
 
@@ -75,6 +86,7 @@ class CoGNN(nn.Module):
         residual: ``"identity"``, ``"linear"`` or None.
         dropout: Dropout probability.
         act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``, another of ``torch.nn``, or a module.
+        action_act: Activation of the action network; by default ``act``.
         pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks; PyG's names are understood.
         decoder_layers: Depth of the network from the last states to the output.
         edge_dim: Number of continuous features in ``edge_attr`` (float, ``(E, edge_dim)``).
@@ -102,6 +114,14 @@ class CoGNN(nn.Module):
         num_blocks: Number of diagonal blocks of the weights of a relation; None for full matrices.
         relation_actions: ``"per_relation"``: a node acts once per relation and direction; ``"shared"``: it acts alike
             in all of them.
+        norm_sharing: ``"per_layer"``: every layer has a norm of its own; ``"shared"``: all layers and the decoder share
+            one.
+        dropout_first: Whether dropout precedes the activation everywhere; by default it does so before the first layer
+            and, with ``norm_first``, in the layers, but not in the action network and the decoder.
+        gin_mlp: The MLP of GIN: ``"narrow"``, ``"wide"`` or ``"wide-batch"``; see
+            :class:`~cognn.nn.layers.GINLayer`.
+        edge_sharing: ``"per_layer"``: every layer maps edge features with weights of its own; ``"shared"``: the layers
+            of a network share one map, of which GCN has none; see :func:`~cognn.nn.layers.share_edges`.
     """
 
     @named_options
@@ -144,6 +164,11 @@ class CoGNN(nn.Module):
         num_bases: int | None = None,
         num_blocks: int | None = None,
         relation_actions: Literal["per_relation", "shared"] = "per_relation",
+        action_act: Activation | None = None,
+        norm_sharing: Literal["per_layer", "shared"] = "per_layer",
+        dropout_first: bool = False,
+        gin_mlp: GINMLP = "narrow",
+        edge_sharing: Literal["per_layer", "shared"] = "per_layer",
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -174,6 +199,12 @@ class CoGNN(nn.Module):
         if standard_bias is None:
             standard_bias = OPEN if space.heads > 1 or space.site == "edge" else 0.0
         checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
+        checks.sharing(norm_sharing, edge_sharing, jk, space.site)
+        checks.one_of("gin_mlp", gin_mlp, GIN_MLPS)
+        if gin_mlp != "narrow" and "gin" not in (env, action):
+            raise ValueError(f"gin_mlp: {gin_mlp!r} is for env='gin' or action='gin'; leave it out")
+        if action_act is not None and action is None:
+            raise ValueError(f"action_act: is for the action network, but action is None, got {action_act!r}")
         if mean_over != "kept" and env != "mean":
             raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
         if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
@@ -184,7 +215,12 @@ class CoGNN(nn.Module):
             raise ValueError(f"standard_bias: expected a finite number, got {standard_bias}")
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
-        self.input_dropout, self.compiled, self.checkpoint = input_dropout, compile, checkpoint
+        self.input_dropout, self.dropout_first, self.compiled, self.checkpoint = (
+            input_dropout,
+            dropout_first,
+            compile,
+            checkpoint,
+        )
         self.edge_spec, self.gates = EdgeSpec.of(edge_dim, edge_categories), gates
         self.eval_actions: ActionMode = eval_actions or ("argmax" if gates == "sampled" else "expected")
 
@@ -195,12 +231,16 @@ class CoGNN(nn.Module):
         self.encoder = nn.LazyLinear(width) if in_channels == -1 else nn.Linear(in_channels, width)
         options: dict[str, Any] = {"mean_over": mean_over} if env == "mean" else {}
         options |= {"heads": heads} if env == "gat" else {}
+        options |= {"mlp": gin_mlp} if env == "gin" else {}
+        layer_edges = NO_EDGES if edge_sharing == "shared" else self.edge_spec
         self.layers = nn.ModuleList(
-            make_layer("env", env, width, width, self.edge_spec, relations, **options) for _ in range(num_layers)
+            make_layer("env", env, width, width, layer_edges, relations, **options) for _ in range(num_layers)
         )
         num_norms = num_layers + norm_first  # when it comes first, the states that are decoded get one more
         widths = [*[width] * num_layers, decoded][:num_norms]
         self.norms = nn.ModuleList(NORMS[norm](size) if norm else nn.Identity() for size in widths)
+        if norm_sharing == "shared":
+            self.norms = nn.ModuleList([self.norms[0]] * num_norms)
         skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
         self.residuals = nn.ModuleList(skips[residual](width, width) for _ in range(num_layers)) if residual else None
         sizes = [decoded, *[width] * (decoder_layers - 1), out_channels]
@@ -211,9 +251,18 @@ class CoGNN(nn.Module):
         if action is not None:
             make_network = partial(
                 network_of,
-                *(width, action_channels, action_layers, action, action_space, dropout, act),
-                *(self.edge_spec.dim, self.edge_spec.categories, standard_bias, heads, gates == "random"),
-                *(relations, relation_actions == "per_relation"),
+                *(width, action_channels, action_layers, action, action_space, dropout),
+                *(
+                    act if action_act is None else activation(action_act, "action_act"),
+                    layer_edges.dim,
+                    layer_edges.categories,
+                    standard_bias,
+                ),
+                *(heads, gates == "random"),
+                relations=relations,
+                per_relation=relation_actions == "per_relation",
+                dropout_first=dropout_first,
+                gin_mlp=gin_mlp,
             )
             shared = action_sharing == "shared"
             self.action_network = make_network() if shared else nn.ModuleList(make_network() for _ in self.layers)
@@ -221,6 +270,8 @@ class CoGNN(nn.Module):
                 checks.no_temperature(temperature, gates)
             else:
                 self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
+        if edge_sharing == "shared":
+            share_edges(self.edge_spec, self.layers, [p for p in self.modules() if isinstance(p, ActionNetwork)])
         self.tau0, self.space, self.relations, self.num_relations = tau0, space, relations, num_relations
         self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
@@ -366,6 +417,17 @@ class CoGNN(nn.Module):
         return model
 
     @classmethod
+    def as_published(cls, in_channels: int, hidden_channels: int, **options: Any) -> "CoGNN":
+        """The model that the authors' script computes: factored actions, one norm, drawn actions also in evaluation.
+
+        It is a :class:`CoGNN` with other defaults; ``options`` win.  Sizes, layers, activation and dropout are left to
+        you, because they differ between the paper's tables.  The documentation compares both models line by line.
+        """
+        env, action = options.get("env", "mean"), options.get("action", "sum")
+        drawn = {} if action is None else {"eval_actions": "sample"}
+        return cls(in_channels, hidden_channels, **authors_options(env, action) | drawn | options)
+
+    @classmethod
     def from_hetero(cls, data: Any, hidden_channels: int, *, out_channels: int, num_layers: int, **options: Any) -> Any:
         """A model for PyG's ``HeteroData`` with a relation per edge type: ``model(data.x_dict, data.edge_index_dict)``.
 
@@ -420,7 +482,7 @@ class CoGNN(nn.Module):
         if self.pool is not None:
             h = POOLS[self.pool](h, batch, num_graphs)
         for layer in self.decoder[:-1]:
-            h = self._drop(self.act(layer(h)))
+            h = act_and_drop(layer(h), self.act, self.dropout, self.training, self.dropout_first)
         return self.decoder[-1](h)
 
     def _initialise(self, x: Any) -> None:
@@ -429,9 +491,6 @@ class CoGNN(nn.Module):
             if self.encoder.has_uninitialized_params():
                 self.encoder.initialize_parameters(x)
             self.in_channels = self.encoder.weight.size(1)
-
-    def _drop(self, h: Tensor) -> Tensor:
-        return drop(h, self.dropout, self.training)
 
     def _trace(self, graph: Graph, steps: list[LayerOutput]) -> Trace:
         acting = graph.num_edges if self.space.site == "edge" else graph.num_nodes
@@ -461,6 +520,8 @@ class CoGNN(nn.Module):
         """The options that no sub-module shows."""
         learned = isinstance(self.temperature, nn.Linear)
         shown: dict[str, Any] = {"num_layers": self.num_layers, "norm_first": self.norm_first, "dropout": self.dropout}
+        shown |= {"dropout_first": True} if self.dropout_first else {}
+        shown |= {"norm_sharing": "shared"} if len(self.norms) > len(set(self.norms)) else {}
         shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
         if self.action_network is not None:
             shown |= {"action_space": self.space.name}

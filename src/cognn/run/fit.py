@@ -352,7 +352,8 @@ def fit(
         recipe: TOML file with options, or the name of a recipe that comes with cognn; options given here win.
         resume: Folder of a run to resume, with its own options.
         tensorboard: Whether to write the curves for TensorBoard too.
-        options: Options of the data, the model and the training by their names.
+        options: Options of the data, the model and the training by their names; ``preset="authors"`` starts from those
+            of the paper's script.
     """
     with python_words():
         return _fit(data, out, jobs, report, recipe, resume, tensorboard, options)
@@ -387,7 +388,7 @@ def _fit(
         config.data = own_defaults(config.data, None if isinstance(data, str | Path) else data)
         dataset = _dataset(data, config)
         folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="cognn-"))
-    named = (config.model.env, config.model.action, config.model.act)
+    named = (config.model.env, config.model.action, config.model.act, config.model.action_act)
     layers = "layers from memory" if any(map(is_remembered, named)) else ""
     what = "data from memory" if config.data.dataset == MEMORY else layers
     for name, count in (("jobs", jobs), ("devices", config.train.devices)) if what else ():

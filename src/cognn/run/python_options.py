@@ -11,18 +11,26 @@ from torch_geometric.resolver import normalize_string
 
 from cognn.config.edge_tables import edges_text
 from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.presets import with_preset
 from cognn.config.toml import from_mapping
 from cognn.errors import CognnError, ConfigError
 from cognn.nn.options.constructor import nearest
 from cognn.nn.options.resolve import ACTIVATIONS, config_name, norm_name, pool_name
 
-_ARGUMENTS = ("data", "out", "jobs", "report", "recipe", "resume", "tensorboard")
+_ARGUMENTS = ("data", "out", "jobs", "report", "recipe", "preset", "resume", "tensorboard")
 """What ``cognn.fit`` takes besides the options of a run."""
 
 
 def make_config(base: Config | None = None, /, **options: Any) -> Config:
-    """A config from flat options, each in the section that knows it; what is left out is as in ``base``."""
+    """A config from flat options, each in the section that knows it; what is left out is as in ``base``.
+
+    The option ``preset`` names a preset, which takes the place of ``base``.
+    """
     config = base or Config()
+    if (preset := options.pop("preset", None)) is not None:
+        if base is not None:
+            raise ConfigError('preset, recipe: give one of them; a recipe can say preset = "authors" itself')
+        config = with_preset(config, preset, make_config(**options).model)
     homes = {
         f.name: section
         for section, kind in (("data", DataConfig), ("model", ModelConfig), ("train", TrainConfig))
@@ -41,9 +49,9 @@ def _plain(name: str, value: Any) -> Any:
     """An option as a recipe writes it, from what is natural in Python."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a scalar of NumPy
         value = value.item()
-    if name in ("env", "action", "act") and callable(value):
+    if name in ("env", "action", "act", "action_act") and callable(value):
         return config_name(value)
-    if name in ("norm", "pool", "act") and isinstance(value, str):
+    if name in ("norm", "pool", "act", "action_act") and isinstance(value, str):
         return _our_name(name, value)
     if value is None and name in ("action", "norm", "residual", "encoding", "class_weight"):
         return "none"
@@ -64,7 +72,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def _our_name(option: str, name: str) -> str:
     """The name of a norm, pool or activation in a recipe, from that of PyG; an unknown one as it is."""
-    if option == "act":
+    if option in ("act", "action_act"):
         return next((own for own in ACTIVATIONS if normalize_string(own) == normalize_string(name)), name)
     try:
         return str(norm_name(name) if option == "norm" else pool_name(name))

@@ -17,6 +17,7 @@ from cognn.nn.layers.gcn import GCNLayer
 from cognn.nn.layers.gin import GINLayer
 from cognn.nn.layers.mean import MeanLayer
 from cognn.nn.layers.relational import KINDS, RelationalLayer, RelationSpec
+from cognn.nn.layers.shared_edges import share_edges
 from cognn.nn.layers.sum import SumLayer
 from cognn.nn.layers.wrap import WrappedLayer
 
@@ -34,6 +35,7 @@ __all__ = [
     "WrappedLayer",
     "limits_of_weights",
     "make_layer",
+    "share_edges",
 ]
 
 LAYERS: dict[str, type[CooperativeLayer]] = {

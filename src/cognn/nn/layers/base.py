@@ -41,6 +41,11 @@ class CooperativeLayer(MessagePassing):
         """Compute the update, from ``(senders, in_channels)`` to ``(receivers, out_channels)``."""
         raise NotImplementedError
 
+    def share_edges(self, messages: EdgeMessages | None) -> None:
+        """Take the edge messages of a map that other layers have too; they are added before its weights."""
+        if messages is not None:
+            raise ValueError(f"edge_sharing: 'shared' is for sum, mean and gin layers, got {type(self).__name__}")
+
     def reset_parameters(self) -> None:
         """Initialise all weights."""
         for part in self.children():

@@ -1,11 +1,16 @@
 """GIN."""
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor, nn
 
-from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.edge_features import NO_EDGES, EdgeMessages, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers.base import CooperativeLayer
+
+GINMLP = Literal["narrow", "wide", "wide-batch"]
+GIN_MLPS: tuple[str, ...] = get_args(GINMLP)
 
 
 class GINLayer(CooperativeLayer):
@@ -20,21 +25,30 @@ class GINLayer(CooperativeLayer):
         in_channels: Width of the input.
         out_channels: Width of the output.
         edges: The edge features.
+        mlp: The hidden layer of the MLP: as wide as the output (``"narrow"``), or twice as wide as the input
+            (``"wide"``), there also with batch norm before the ReLU (``"wide-batch"``, as in the authors' code).
     """
 
-    def __init__(self, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES) -> None:
+    def __init__(self, in_channels: int, out_channels: int, edges: EdgeSpec = NO_EDGES, mlp: GINMLP = "narrow") -> None:
         super().__init__(in_channels, out_channels)
         # The last layer of an action network has 2 or 4 outputs; with so few hidden ReLUs, all of them may die.
-        hidden = max(out_channels, 16)
+        hidden = max(out_channels, 16) if mlp == "narrow" else 2 * in_channels
         self.eps = nn.Parameter(torch.zeros(()))
         self.lin_in = nn.Linear(in_channels, hidden)
+        self.norm = nn.BatchNorm1d(hidden) if mlp == "wide-batch" else None
         self.lin_out = nn.Linear(hidden, out_channels)
         self.edges = edges.messages(in_channels)
 
     def reset_parameters(self) -> None:
         """Initialise all weights."""
         nn.init.zeros_(self.eps)
+        if self.norm is not None:
+            self.norm.reset_parameters()
         super().reset_parameters()
+
+    def share_edges(self, messages: EdgeMessages | None) -> None:
+        """Take the edge messages of a map that other layers have too."""
+        self.edges = messages
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
@@ -45,5 +59,5 @@ class GINLayer(CooperativeLayer):
         else:
             h = (1 + self.eps) * hearing.own(x) + hearing.sum(x)
             h = self.lin_in(h if self.edges is None else h + hearing.edges(self.edges))
-        out: Tensor = self.lin_out(h.relu())
+        out: Tensor = self.lin_out((h if self.norm is None else self.norm(h)).relu())
         return out

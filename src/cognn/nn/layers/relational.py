@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from cognn.nn.hearing import Hearing
 from cognn.nn.layers.base import CooperativeLayer
 from cognn.nn.layers.gat import GATLayer
 from cognn.nn.layers.gcn import degree_scaled
-from cognn.nn.layers.gin import GINLayer
+from cognn.nn.layers.gin import GINMLP, GINLayer
 from cognn.nn.layers.mean import mean_scale
 
 Directions = Literal["in", "both"]
@@ -154,6 +154,7 @@ class RelationalLayer(CooperativeLayer):
         spec: The relations.
         mean_over: What ``"mean"`` divides by; see :class:`~cognn.nn.layers.MeanLayer`.
         heads: Number of attention heads, for ``"gat"``.
+        mlp: The MLP of ``"gin"``; see :class:`~cognn.nn.layers.GINLayer`.
         edges: The edge features; their map is the same in all relations.
     """
 
@@ -165,6 +166,7 @@ class RelationalLayer(CooperativeLayer):
         spec: RelationSpec,
         mean_over: str = "kept",
         heads: int = 1,
+        mlp: GINMLP = "narrow",
         edges: EdgeSpec = NO_EDGES,
     ) -> None:
         super().__init__(in_channels, out_channels)
@@ -176,7 +178,7 @@ class RelationalLayer(CooperativeLayer):
             if spec.num_bases is not None or spec.num_blocks is not None:
                 raise ValueError(f"num_bases, num_blocks: are for sum, mean and gcn, which map sums; got {kind!r}")
             make = OWN_LAYERS[kind]
-            options = {"heads": heads} if kind == "gat" else {}
+            options: dict[str, Any] = {"heads": heads} if kind == "gat" else {"mlp": mlp}
             self.convs = nn.ModuleList(
                 make(in_channels, out_channels, edges=edges, **options) for _ in range(spec.count)
             )

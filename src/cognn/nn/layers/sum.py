@@ -1,10 +1,12 @@
 """SumGNN, and the base class of MeanGNN."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from cognn.nn.edge_features import NO_EDGES, EdgeSpec
+from cognn.nn.edge_features import NO_EDGES, EdgeMessages, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers.base import CooperativeLayer
 
@@ -26,11 +28,18 @@ class SumLayer(CooperativeLayer):
         super().__init__(in_channels, out_channels)
         self.lin_self = nn.Linear(in_channels, out_channels)
         self.lin_neighbor = nn.Linear(in_channels, out_channels, bias=False)
-        self.edges = edges.messages(out_channels)
+        self.edges, self.edges_first = edges.messages(out_channels), False
+
+    def share_edges(self, messages: EdgeMessages | None) -> None:
+        """Add these edge messages to the states of the senders, which ``W_n`` maps."""
+        self.edges, self.edges_first = messages, messages is not None
 
     def update(self, x: Tensor, hearing: Hearing) -> Tensor:
         """Compute the update; see the class."""
         scale = self.scale(hearing)
+        if self.edges is not None and self.edges_first:
+            heard = hearing.sum(x, scale=scale) + hearing.edges(self.edges, scale=scale)
+            return cast(Tensor, self.lin_self(hearing.own(x)) + self.lin_neighbor(heard))
         if self.out_channels < self.in_channels and hearing.heads == 1:
             # A map to fewer channels comes first, for a narrower sparse product; one matmul computes both maps.
             # It would mix the input channels, which are what heads own.

@@ -11,6 +11,7 @@ from torch_geometric.nn import MessagePassing, conv, global_add_pool, global_max
 from torch_geometric.nn.resolver import activation_resolver
 from torch_geometric.resolver import normalize_string
 
+from cognn.core.random import dropout
 from cognn.nn.layers import LAYERS, LayerSpec
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -28,12 +29,12 @@ Activation = str | Callable[..., Any]
 """A name, a module, its class, or a function of a tensor."""
 
 
-def activation(act: Activation) -> Callable[[Tensor], Tensor]:
+def activation(act: Activation, argument: str = "act") -> Callable[[Tensor], Tensor]:
     """The activation that ``act`` names or is, as PyG resolves it; a module is copied, so that no weights are shared.
 
     The names of :data:`ACTIVATIONS` come first.  Other names, in any spelling, are those of ``torch.nn``.
     """
-    act = remembered("act", act)
+    act = remembered(argument, act)
     if isinstance(act, nn.Module):
         return copy.deepcopy(act)
     if isinstance(act, str):
@@ -45,11 +46,16 @@ def activation(act: Activation) -> Callable[[Tensor], Tensor]:
             found = None
         if found is None or not _keeps_shape(found):
             known = ", ".join(map(repr, ACTIVATIONS))
-            raise ValueError(f"act: expected one of {known} or another activation of torch.nn, got {act!r}")
+            raise ValueError(f"{argument}: expected one of {known} or another activation of torch.nn, got {act!r}")
         return cast(Callable[[Tensor], Tensor], found)
     if not callable(act):
-        raise TypeError(f"act: expected a name, a torch.nn.Module or a function, got {act!r}")
+        raise TypeError(f"{argument}: expected a name, a torch.nn.Module or a function, got {act!r}")
     return cast(Callable[[Tensor], Tensor], act() if isinstance(act, type) else act)
+
+
+def act_and_drop(h: Tensor, act: Callable[[Tensor], Tensor], rate: float, training: bool, drop_first: bool) -> Tensor:
+    """Activation and dropout, in this order or dropout first."""
+    return act(dropout(h, rate, training)) if drop_first else dropout(act(h), rate, training)
 
 
 def _keeps_shape(act: Callable[[Tensor], Tensor]) -> bool:
