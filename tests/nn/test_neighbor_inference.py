@@ -6,6 +6,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GraphConv
 
 from cognn import CoGNN
+from cognn.config.presets import authors_options
 from cognn.errors import DataError, RunError
 
 NODES, EDGES = 50, 300
@@ -64,6 +65,7 @@ def model(**options) -> CoGNN:
         {"env": "gcn", "action": "gcn", "action_layers": 2},
         {"env": "gin", "action": "gat", "action_space": "factored"},
         {"env": "gat", "action": None},
+        {"env": "gin", "action": "gin", "action_layers": 2, **authors_options("gin", "gin")},
         {"env": "gcn", "action": None},
         {"env": "sum", "eval_actions": "expected", "decoder_layers": 2, "jk": "last"},
     ],
@@ -89,10 +91,11 @@ def test_edge_weights(env: str) -> None:
         net.inference(OneHop(data, 7))
 
 
+@pytest.mark.parametrize("sharing", ["per_layer", "shared"])
 @pytest.mark.parametrize("attr", [torch.randn(EDGES, 2), torch.arange(EDGES) % 4])
-def test_edge_features(attr: torch.Tensor) -> None:
+def test_edge_features(attr: torch.Tensor, sharing: str) -> None:
     options = {"edge_dim": 2} if attr.is_floating_point() else {"edge_categories": 4}
-    data, net = graph(attr), model(**options, env="gin").double()
+    data, net = graph(attr), model(**options, env="gin", action_layers=2, edge_sharing=sharing).double()
     data.x = data.x.double()
     data.edge_attr = attr.double() if attr.is_floating_point() else attr
     out = net.inference(OneHop(data, 9), device="cpu")

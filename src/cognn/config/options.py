@@ -103,7 +103,7 @@ class ModelConfig:
     """Diagonal blocks of the weights of a relation; by default they are full."""
     relation_actions: Literal["per_relation", "shared"] = "per_relation"
     """Actions for every relation and direction, or the same in all."""
-    action_act: str = ""
+    action_act: str | None = None
     """Activation of the action network; by default that of `act`."""
     temperature: str = "learned"
     """Temperature of the Gumbel-softmax: `learned`, or a number above 0."""

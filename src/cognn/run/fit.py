@@ -388,7 +388,7 @@ def _fit(
         config.data = own_defaults(config.data, None if isinstance(data, str | Path) else data)
         dataset = _dataset(data, config)
         folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="cognn-"))
-    named = (config.model.env, config.model.action, config.model.act, config.model.action_act)
+    named = (config.model.env, config.model.action, config.model.act, config.model.action_act or "")
     layers = "layers from memory" if any(map(is_remembered, named)) else ""
     what = "data from memory" if config.data.dataset == MEMORY else layers
     for name, count in (("jobs", jobs), ("devices", config.train.devices)) if what else ():

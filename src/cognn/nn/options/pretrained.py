@@ -59,7 +59,6 @@ def config_options(config: "ModelConfig") -> dict[str, Any]:
     if config.model in BASES:
         options |= {"env": BASES[config.model], "action": "none"}
     options |= {name: None for name in ("action", "norm", "residual") if options[name] == "none"}
-    options["action_act"] = options["action_act"] or None
     options["action_heads"] = int(config.action_heads) if config.action_heads.isdecimal() else config.action_heads
     for name in ("temperature", "direction_share"):
         options[name] = "learned" if options[name] == "learned" else float(options[name])
