@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
@@ -17,6 +17,9 @@ from rich.table import Column, Table
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
 from cognn.experiments import EXPERIMENTS, Budget, load_experiment
 from cognn.files.atomic import write
+
+if TYPE_CHECKING:
+    from cognn.experiments.harness.search import Search
 
 
 @dataclass
@@ -46,6 +49,17 @@ class Reproduce:
     against: str | None = None
     """Train nothing; compare the models of the record (by default its Co-GNNs) with these on the same splits. Separated
     by semicolons, or `all`."""
+    search: bool = False
+    """Search the options of every model of a table, with as many trials for each, and write a recipe of each."""
+    trials: int | None = None
+    """With --search: trials per model, by default 20; earlier ones count."""
+    epochs: int | None = None
+    """With --search: the most epochs of a trial; by default as many as the recipes of the table."""
+    space: Path | None = None
+    """With --search: TOML file with values to choose from, as of cognn tune, in place of those of the table."""
+    recipes: Path | None = None
+    """Folder of recipes that win over those of cognn; with --search they are written there, by default to those of a
+    checkout."""
     readme: Path | None = None
     """Train nothing; fill the result tables of this Markdown page from --out."""
 
@@ -54,19 +68,29 @@ def reproduce(options: Reproduce) -> int:
     """Run the command; returns its exit code."""
     if options.jobs < 1:
         raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
+    for name in () if options.search else ("trials", "epochs", "space"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"{name}: is for --search; leave it out")
+    for name in ("trials", "epochs"):
+        if (value := getattr(options, name)) is not None and value < 1:
+            raise ConfigError(f"{name}: expected 1 or more, got {value}")
     if options.readme is not None:
         if options.name or options.against is not None:
             raise ConfigError("readme: only fills a page; leave out the experiment and --against")
         return _fill(options.readme, options.out)
     if not options.name:
-        for name in ("datasets", "models", "splits", "seeds", "against"):
+        for name in ("datasets", "models", "splits", "seeds", "against", "search", "recipes"):
             if getattr(options, name):
                 raise ConfigError(f"{name}: of which experiment? give its name, as in cognn reproduce homophilic")
         return _list(options.out)
     if options.against is not None:
+        if options.search:
+            raise ConfigError("against: trains nothing, and --search does; leave one out")
         return _compare(options, options.against)
+    from cognn.experiments.harness.recipes import recipes_from
     from cognn.experiments.harness.record import lock_record, make_output_folder
     from cognn.experiments.harness.runner import ExperimentRunner
+    from cognn.experiments.harness.search import search_record, search_table
     from cognn.experiments.pages.markdown import write_record_page
     from cognn.parallel.workers import terminate_is_interrupt
     from cognn.report.progress import training_progress
@@ -75,7 +99,14 @@ def reproduce(options: Reproduce) -> int:
     module = load_experiment(options.name)
     make_output_folder("out", options.out)
     make_output_folder("work", options.work)
-    with terminate_is_interrupt(), lock_record(options.out, options.name, options.budget):
+    search = _search(options) if options.search else None
+    if search is None and options.recipes is not None and not options.recipes.is_dir():
+        raise ConfigError(f"recipes: {options.recipes} is no folder")
+    with (
+        terminate_is_interrupt(),
+        lock_record(options.out, options.name, options.budget),
+        recipes_from(options.recipes),
+    ):
         runner = ExperimentRunner(
             options.name,
             options.budget,
@@ -90,10 +121,14 @@ def reproduce(options: Reproduce) -> int:
             partial(training_progress, quiet=options.quiet),
             (lambda _: None) if options.quiet else (lambda text: print(text, file=sys.stderr, flush=True)),
         )
-        missing: DataError | None = None
+        missing, path = None, runner.record_path
         try:
-            module.run(runner)
-            runner.write_record()
+            if search is not None:
+                path = search_record(runner)
+                search_table(runner, module, search)
+            else:
+                module.run(runner)
+                runner.write_record()
         except DataError as error:  # raised again below, after the table of the other datasets
             missing = error
         except (Interrupted, KeyboardInterrupt):
@@ -101,13 +136,27 @@ def reproduce(options: Reproduce) -> int:
             print(f"stopped; resume with: {same}", file=sys.stderr)
             return 130
         finally:  # the page shows all finished runs, whatever stopped the others
-            page = write_record_page(runner.record_path) if runner.record_path.exists() else None
+            page = write_record_page(path) if path.exists() else None
     if page is not None:
         show_markdown(page.read_text(encoding="utf-8"))
-        print(f"record: {runner.record_path}")
+        print(f"record: {path}")
+    if search is not None:
+        print(f"recipes: {search.folder}")
     if missing is not None:
         raise missing
     return 0
+
+
+def _search(options: Reproduce) -> "Search":
+    """What ``--search`` asks for."""
+    from cognn.experiments.harness.record import make_output_folder
+    from cognn.experiments.harness.search import Search, own_recipes
+
+    if options.seeds:
+        raise ConfigError("seeds: a search trains with one; leave the option out")
+    folder = options.recipes or own_recipes()
+    make_output_folder("recipes", folder)
+    return Search(options.trials or 20, folder, options.epochs, options.space)
 
 
 def _split(text: str, separator: str) -> tuple[str, ...]:

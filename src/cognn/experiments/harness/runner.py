@@ -12,13 +12,13 @@ import torch
 from matplotlib.figure import Figure
 
 from cognn.config.options import Config, DataConfig
-from cognn.config.toml import to_toml
+from cognn.config.toml import read_recipe, to_toml
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
 from cognn.errors import ConfigError, RunError
 from cognn.experiments import Budget
 from cognn.experiments.harness import record
-from cognn.experiments.harness.recipes import slug
+from cognn.experiments.harness.recipes import TRIALS_TITLE, recipe_path, slug
 from cognn.experiments.harness.record import comparable_options, recorded_options, summarise_cells
 from cognn.files.atomic import write
 from cognn.nn.actions import ActionMode
@@ -164,8 +164,22 @@ class ExperimentRunner:
                     summary = train_run(folder, self.jobs, report, dataset)
             found += [self._entry(cell, config, result) for result in summary["splits"]]
             self.runs = record.merge_runs(self.runs, found)
+            self._say_trials(cell)
             self.write_record()
         return found
+
+    def _say_trials(self, cell: TableCell) -> None:
+        """Record of how many trials of an equal search the recipe of a cell is the best; others say it in words."""
+        rows = self.facts.get(TRIALS_TITLE, [])
+        rows = [row for row in rows if (row["dataset"], row["model"]) != (cell.dataset, cell.model)]
+        path = recipe_path(self.name, cell.dataset, cell.model)
+        about = read_recipe(path).get("about", {}) if path.exists() else {}
+        if "trials" in about:
+            rows.append({"dataset": cell.dataset, "model": cell.model, "trials": about["trials"]})
+        if rows:
+            self.facts[TRIALS_TITLE] = rows
+        else:
+            self.facts.pop(TRIALS_TITLE, None)
 
     def _seeds(self, cell: TableCell) -> Sequence[int]:
         if not self.seeds:

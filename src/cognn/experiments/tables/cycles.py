@@ -19,6 +19,7 @@ from cognn.report.figures import curves
 from cognn.run.fit import Fitted
 from cognn.statistics.significance import PublishedScore
 
+DATASETS = ("cycles",)
 MODELS = ("Co-GNN(sum, sum)", "Co-GNN(mean, mean)", "SumGNN", "MeanGNN")
 PUBLISHED = {
     "Co-GNN(sum, sum)": PublishedScore(1.0),

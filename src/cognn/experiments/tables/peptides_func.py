@@ -7,6 +7,7 @@ from cognn.experiments.harness.benchmark_table import run_table
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
 from cognn.statistics.significance import PublishedScore, PublishedTable
 
+DATASETS = ("peptides-func",)
 MODELS = ("Co-GNN(gcn, gcn)", "Co-GNN(gin, gin)", "GCN", "GIN")
 PUBLISHED: PublishedTable = {
     "peptides-func": {
@@ -25,4 +26,4 @@ LIMITS = {
 
 def run(runner: ExperimentRunner) -> None:
     """Train every model with four seeds."""
-    run_table(runner, ("peptides-func",), MODELS, PUBLISHED, seeds=4)
+    run_table(runner, DATASETS, MODELS, PUBLISHED, seeds=4)

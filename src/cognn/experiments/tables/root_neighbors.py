@@ -19,6 +19,7 @@ from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
 from cognn.statistics.significance import PublishedScore
 
 DATASET = "root-neighbors"
+DATASETS = (DATASET,)
 SEEDS = 5
 PUBLISHED = {
     "Co-GNN(sum, mean)": PublishedScore(0.079),
@@ -44,7 +45,7 @@ def run(runner: ExperimentRunner) -> None:
     """Train all models, and measure which edges the Co-GNNs keep."""
     runner.facts[CHANCE] = chance(root_neighbors_dataset())
     known = {row["model"]: row for row in runner.facts.get(EDGES, [])}
-    runner.selected((DATASET,), "datasets")
+    runner.selected(DATASETS, "datasets")
     for model in runner.selected(MODELS, "models"):
         cell = TableCell(DATASET, model, load_recipe(runner.name, DATASET, model), PUBLISHED[model], SEEDS)
         runner.train(cell)
