@@ -261,13 +261,13 @@ def test_pages_are_filled_from_records(tmp_path: Path) -> None:
     page = write_record_page(work.record_path)
     assert page.read_text().startswith("# cycles")
     readme = "Before\n<!-- results: cycles -->\nold\n<!-- end -->\nafter\n"
-    filled = fill_tables(readme, tmp_path / "results")
+    filled = fill_tables(readme, tmp_path / "results", tmp_path)
     assert "old" not in filled
     assert "| accuracy | cycles |\n|---|---|\n| Co-GNN(sum, mean) | " in filled
     assert "[epochs and p-values](results/cycles.md)" in filled
     assert filled.startswith("Before\n")
     assert filled.endswith("<!-- end -->\nafter\n")
-    assert fill_tables(filled, tmp_path / "results") == filled
+    assert fill_tables(filled, tmp_path / "results", tmp_path) == filled
     with pytest.raises(RunError, match="not found; run cognn reproduce pairs first"):
         fill_tables("<!-- results: pairs -->\n<!-- end -->", tmp_path / "results")
     with pytest.raises(RunError, match="readme: nothing to fill; it needs <!-- results: NAME -->"):

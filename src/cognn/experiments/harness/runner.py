@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from matplotlib.figure import Figure
 
-from cognn.config.options import Config, DataConfig
+from cognn.config.options import Config, DataConfig, resolved
 from cognn.config.toml import read_recipe, to_toml
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
@@ -332,9 +332,16 @@ class ExperimentRunner:
 
 
 def _same_recipe(one: Config, other: Config) -> bool:
-    """Whether two runs have the same options and seed; splits and compilation do not count."""
-    first, second = ((c.model, replace(c.train, compile=False), replace(c.data, splits="")) for c in (one, other))
-    return first == second
+    """Whether two runs have the same options and seed; splits and compilation do not count.
+
+    What a recipe leaves open counts as what a run of a known dataset decides for it.
+    """
+
+    def comparable(config: Config) -> tuple[Any, ...]:
+        model, train = resolved(asdict(config.model), asdict(replace(config.train, compile=False)))
+        return model, train, replace(config.data, splits="")
+
+    return comparable(one) == comparable(other)
 
 
 @torch.no_grad()
