@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.explain import Explainer, GNNExplainer
+from torch_geometric.nn import GATConv
 
 from cognn import CoGNN, Graph
 from cognn.baselines.layers import DotAttention, NeighborGAT, Propagation
@@ -19,7 +20,7 @@ from tests.conftest import Case, cases, dense, induced, random_case
 
 NAMES = list(BASELINES)
 OWN = [name for name in NAMES if name not in ("sumgnn", "meangnn")]
-ATTENDING = ["gat", "gat-sep", "gt", "gt-sep"]
+ATTENDING = ["gat", "gat-sep", "gt", "gt-sep", "polynormer"]
 SMALL = ModelConfig(hidden_channels=8, num_layers=2)
 
 
@@ -47,7 +48,7 @@ def one_batch(num_nodes: int) -> Tensor:
 
 
 def test_the_table_names_what_the_config_promises() -> None:
-    promised = "mlp gcn sage gat gat-sep gt gt-sep gin gcnii sumgnn meangnn"
+    promised = "mlp gcn sage gat gat-sep gt gt-sep gin gcnii polynormer sumgnn meangnn"
     assert promised.split() == NAMES
     assert isinstance(build("sumgnn"), CoGNN)
     assert build("meangnn").action_network is None
@@ -135,17 +136,39 @@ def test_the_frame_written_out(name: str) -> None:
     case, net = random_case(2), build(name, decoder_layers=2, act="relu", norm="batch")
     graph = Graph(case.edge_index, 9)
     h = first = net.encoder(case.x).relu()
+    states = []
     for block in net.blocks:
         own = block.norm(h)
         if name == "gcnii":
             h = (0.9 * block.layer(own, Hearing(graph)) + 0.1 * first) @ mixed(block).t()
             h = h.relu()
             continue
+        if name == "polynormer":
+            heard = (block.layer(h, Hearing(graph)) + h).relu()
+            share = block.share.sigmoid()
+            h = (1 - share) * block.norm(block.lin(h).relu() * heard) + share * heard
+            states.append(h)
+            continue
         out = own if block.layer is None else block.layer(own, Hearing(graph))
         h = h + block.update(torch.cat([own, out], -1) if block.separate else out)
-    expected = net.decoder[1](net.decoder[0](net.norm(h)).relu())
+    expected = net.decoder[1](net.decoder[0](net.norm(sum(states) if states else h)).relu())
     torch.testing.assert_close(net(case.x, case.edge_index), expected)
     assert len(net.blocks) == (4 if name in ("gt", "gt-sep") else 2)
+
+
+def test_the_attention_of_polynormer_is_gat_with_self_attention() -> None:
+    case, block = random_case(5), build("polynormer", heads=2, residual="linear").blocks[0]
+    h = torch.randn(9, 8, dtype=torch.float64)
+    theirs = GATConv(8, 4, heads=2, bias=False).double()
+    theirs.lin.weight = block.layer.lin.weight
+    theirs.att_src.data = block.layer.att_source.data.unsqueeze(0)
+    theirs.att_dst.data = block.layer.att_target.data.unsqueeze(0)
+    with torch.no_grad():
+        block.share.normal_()
+        heard = nn.functional.gelu(theirs(h, case.edge_index) + block.skip(h))
+        share = block.share.sigmoid()
+        expected = (1 - share) * block.norm(nn.functional.gelu(block.lin(h)) * heard) + share * heard
+    torch.testing.assert_close(block(h, Hearing(Graph(case.edge_index, 9)), None), expected)
 
 
 def mixed(block: nn.Module) -> Tensor:
@@ -199,7 +222,11 @@ def test_actions_are_refused(name: str) -> None:
         ("sumgnn", {"temperature": "0.5"}, "temperature: the baseline 'sumgnn' has no such option"),
         ("meangnn", {"mean_over": "all"}, "mean_over: the baseline 'meangnn' has no such option"),
         ("meangnn", {"heads": 2}, "heads: the baseline 'meangnn' has no such option, got 2; omit it"),
-        ("gcn", {"heads": 2}, "heads: 'gcn' has no attention heads, got 2; only gat, gat-sep, gt, gt-sep have"),
+        (
+            "gcn",
+            {"heads": 2},
+            "heads: 'gcn' has no attention heads, got 2; only gat, gat-sep, gt, gt-sep, polynormer have",
+        ),
         ("gt", {"heads": 3}, "heads: expected a divisor of hidden_channels=8, got 3"),
         ("gin", {"norm_first": False}, "norm_first: the baseline 'gin' normalises first"),
         ("gcnii", {"residual": "linear"}, "residual: 'gcnii' has its own"),

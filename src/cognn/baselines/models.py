@@ -32,8 +32,9 @@ BASELINES: dict[str, str] = {
     "gt-sep": "graph transformer with separate ego and neighbour states (Platonov et al., 2023)",
     "gin": "GIN (Xu et al., 2019)",
     "gcnii": "GCNII: initial residual and identity mapping (Chen et al., 2020)",
+    "polynormer": "the local attention of Polynormer (Deng et al., 2024): products of states and GAT messages",
     "sumgnn": "Co-GNN with sum layers and without actions",
-    "meangnn": "Co-GNN with mean layers and without actions",
+    "meangnn": "Co-GNN with mean layers and without actions; with `directions=both` Dir-GNN (Rossi et al., 2023)",
 }
 """The baselines by name, with a description of one line."""
 
@@ -44,14 +45,15 @@ class Baseline(nn.Module):
     A linear encoder, dropout and activation; ``num_layers`` residual blocks of norm, graph layer and feed-forward
     network; norm and decoder.  In ``gt`` and ``gt-sep`` the attention and the feed-forward network are two residual
     blocks.  ``gat-sep`` and ``gt-sep`` attend only to the neighbours and concatenate the node's own state to the
-    result.
+    result.  ``polynormer`` has blocks of its own, :class:`~cognn.baselines.residual_blocks.PolynormerBlock`, and adds
+    up the states after all of them, as its authors do; their attention between all nodes is left out.
 
     The graph layers equal those of PyG: ``GCNConv``, ``SAGEConv``, ``GINConv`` with a two-layer ReLU network,
     ``GATConv``, ``TransformerConv`` without root weight, ``GCN2Conv``.  They use the sparse products of
     :mod:`cognn.core.ops`, so that baselines are as fast and as small in memory as Co-GNN's own layers.
 
     Args:
-        name: ``"mlp" "gcn" "sage" "gat" "gat-sep" "gt" "gt-sep" "gin" "gcnii"``.
+        name: ``"mlp" "gcn" "sage" "gat" "gat-sep" "gt" "gt-sep" "gin" "gcnii" "polynormer"``.
         in_channels: Width of the node features.
         hidden_channels: Width of the network.
         out_channels: Number of outputs per node, or per graph with ``pool``.
@@ -61,7 +63,7 @@ class Baseline(nn.Module):
         dropout: Dropout rate.
         input_dropout: Dropout rate of the node features.
         act: Activation: ``"gelu" "relu" "elu" "leaky_relu" "silu" "tanh"``; the MLPs of ``gin`` always use ReLU.
-        heads: Attention heads of ``gat``, ``gat-sep``, ``gt`` and ``gt-sep``.
+        heads: Attention heads of ``gat``, ``gat-sep``, ``gt``, ``gt-sep`` and ``polynormer``.
         pool: ``"mean" "sum" "max"`` for graph tasks, None for node tasks.
         decoder_layers: Number of linear layers of the decoder.
         edge_dim: Number of continuous features in ``edge_attr``, for the models that have heads.
@@ -91,7 +93,7 @@ class Baseline(nn.Module):
         theta: float = THETA,
     ) -> None:
         super().__init__()
-        checks.one_of("model", name, [*BLOCK_SPECS, "gcnii"])
+        checks.one_of("model", name, [*BLOCK_SPECS, "gcnii", "polynormer"])
         for argument in ("in_channels", "hidden_channels", "out_channels", "num_layers", "heads", "decoder_layers"):
             checks.at_least(argument, locals()[argument], 1)
         checks.one_of("norm", norm, [*NORMS, None])
@@ -155,9 +157,11 @@ class Baseline(nn.Module):
         first = self.act(h) if self.name == "gcnii" else None  # without dropout: every layer reads it
         h = self.act(self._drop(h))
         hearing = Hearing(graph, edge_attr=edge_attr, edge_weight=edge_weight)
+        total: Tensor | int = 0
         for block in self.blocks:
             h = block(h, hearing, first)
-        h = self.norm(h)
+            total = total + h if self.name == "polynormer" else h
+        h = self.norm(total)
         if self.pool is not None:
             h = POOLS[self.pool](h, batch, num_graphs)
         for layer in self.decoder[:-1]:
@@ -189,8 +193,9 @@ def make_baseline(
     """Build the baseline ``name`` from ``config``; options that it does not have must be at their defaults.
 
     All use ``hidden_channels num_layers norm residual dropout input_dropout act decoder_layers`` and, in graph tasks,
-    ``pool``.  ``gat gat-sep gt gt-sep`` use ``heads``; ``gcnii`` uses ``alpha theta``.  ``sumgnn meangnn`` use
-    ``norm_first``, which is always true for the others.  Baselines with heads and ``sumgnn meangnn`` use edge features.
+    ``pool``.  ``gat gat-sep gt gt-sep polynormer`` use ``heads``; ``gcnii`` uses ``alpha theta``.  ``sumgnn
+    meangnn`` use ``norm_first``, which is always true for the others.  Baselines with heads and ``sumgnn meangnn`` use
+    edge features.
     ``sumgnn meangnn`` have weights per relation and direction; the others see all edges as one relation.
     """
     checks.one_of("model", name, list(BASELINES))

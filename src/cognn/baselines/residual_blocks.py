@@ -1,4 +1,4 @@
-"""The blocks that baselines stack: a residual block around a graph layer, and the block of GCNII."""
+"""The blocks that baselines stack: a residual block around a graph layer, and those of GCNII and Polynormer."""
 
 import math
 from collections.abc import Callable
@@ -94,6 +94,45 @@ class GCNIIBlock(nn.Module):
         return f"alpha={self.alpha}, beta={self.beta:.3f}"
 
 
+class PolynormerBlock(nn.Module):
+    r"""The local attention of Polynormer (Deng et al., 2024), with ``GATConv`` without bias.
+
+    .. math:: m = \mathrm{drop}\, \sigma(\mathrm{GAT}(h) + \mathrm{skip}(h)), \qquad
+              h' = (1 - \beta)\, \mathrm{norm}\big(\sigma(W h) \odot m\big) + \beta\, m
+
+    with a learned share :math:`\beta` in (0, 1) for every channel.
+
+    Args:
+        norm: The norm of the product.
+        layer: The attention.
+        skip: The map of the skip connection; None for none.
+        act: The activation.
+        drop: The dropout.
+    """
+
+    def __init__(
+        self, norm: nn.Module, layer: CooperativeLayer, skip: nn.Module | None, act: nn.Module, drop: nn.Module
+    ) -> None:
+        super().__init__()
+        self.norm, self.layer, self.skip, self.act, self.drop = norm, layer, skip, act, drop
+        self.lin = nn.Linear(layer.in_channels, layer.out_channels)
+        self.share = nn.Parameter(torch.zeros(layer.out_channels))
+
+    def reset_parameters(self) -> None:
+        """Initialise all weights."""
+        nn.init.zeros_(self.share)
+        for part in self.children():
+            reset(part)
+
+    def forward(self, h: Tensor, hearing: Hearing, first: Tensor | None) -> Tensor:
+        """The next node states; ``first`` is not used."""
+        factor, heard = self.act(self.lin(h)), self.layer(h, hearing)
+        heard = self.drop(self.act(heard if self.skip is None else heard + self.skip(h)))
+        share = self.share.sigmoid()
+        out: Tensor = (1 - share) * self.norm(factor * heard) + share * heard
+        return out
+
+
 def _feed_forward(in_channels: int, width: int, act: str, dropout: float) -> list[nn.Module]:
     inner = nn.Linear(in_channels, width), Dropout(dropout), ACTIVATIONS[act]()
     return [*inner, nn.Linear(width, width), Dropout(dropout)]
@@ -135,7 +174,7 @@ BLOCK_SPECS = {
 }
 ALPHA, THETA = 0.1, 0.5
 """The defaults of GCNII's hyperparameters."""
-ATTENDING = [name for name, kind in BLOCK_SPECS.items() if kind.attends]
+ATTENDING = [*(name for name, kind in BLOCK_SPECS.items() if kind.attends), "polynormer"]
 
 
 def make_blocks(
@@ -171,6 +210,14 @@ def make_blocks(
         )
     skips: dict[str | None, type[nn.Module]] = {"identity": nn.Identity, "linear": nn.Linear}
     blocks = nn.ModuleList()
+    if name == "polynormer":
+        for _ in range(num_layers):
+            attention = GATLayer(width, width, heads, edges, bias=False)
+            skip = skips[residual](width, width) if residual else None
+            blocks.append(
+                PolynormerBlock(make_norm(norm, width), attention, skip, ACTIVATIONS[act](), Dropout(dropout))
+            )
+        return blocks
     for _ in range(num_layers):
         for kind in [BLOCK_SPECS[name], BLOCK_SPECS["mlp"]][: 1 + BLOCK_SPECS[name].then_mlp]:
             options: dict[str, Any] = {"heads": heads, "edges": edges} if kind.attends else {}

@@ -58,9 +58,12 @@ def make_rows(env: str, directed: bool, trees: bool, networks: Sequence[str] = (
     rows += [Row(BASE, base, "edges")]
     rows += [Row(BASE_BOTH, f"{base}, both directions", "edges")] if directed else []
     rows += [Row(WIDE, f"{base}{', both directions' if directed else ''}, as many weights", "edges")]
-    rows += [Row(name, name.upper() if name != "sage" else "GraphSAGE", "edges") for name in networks]
+    rows += [Row(name, _TITLES.get(name, name.upper()), "edges") for name in networks]
     rows += [Row(ONE_HEAD, "Co-GNN, one head", "actions"), Row(HEADS, "Co-GNN, heads", "actions")]
     return rows + ([Row(HEADS_BOTH, "Co-GNN, heads, both directions", "actions")] if directed else [])
+
+
+_TITLES = {"sage": "GraphSAGE", "polynormer": "Polynormer"}
 
 
 def row_config(row: Row, base: Config, dataset: Dataset, point: dict[str, Any], directed: bool) -> Config:

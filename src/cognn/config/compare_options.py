@@ -23,7 +23,7 @@ class CompareOptions:
     dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATASET]")] = ""
     """Name of a dataset (`cognn data list`), or a path to your own files."""
     baselines: str = ""
-    """Further networks to compare, separated by commas: gcn sage gat gat-sep gt gt-sep gin gcnii."""
+    """Further networks to compare, separated by commas: gcn sage gat gat-sep gt gt-sep gin gcnii polynormer."""
     trials: int = 4
     """Options to try for every model, by the validation score of the first split; 1 is the defaults only."""
     seeds: int | None = None
@@ -80,5 +80,5 @@ class CompareOptions:
         return list(dict.fromkeys(names))
 
 
-NETWORKS = ("gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", "gin", "gcnii")
+NETWORKS = ("gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", "gin", "gcnii", "polynormer")
 """Baselines that are compared on request; the others always are."""

@@ -72,7 +72,7 @@ class ModelConfig:
     """The network; options have the names of the arguments of `cognn.CoGNN`."""
 
     model: str = "cognn"
-    """cognn, or a baseline: mlp gcn sage gat gat-sep gt gt-sep gin gcnii sumgnn meangnn."""
+    """cognn, or a baseline: mlp gcn sage gat gat-sep gt gt-sep gin gcnii polynormer sumgnn meangnn."""
     env: str = "mean"
     """Layer of the environment network: sum mean gcn gin gat."""
     action: str = "sum"

@@ -24,6 +24,7 @@ TABLES: dict[str, str] = {
     "heads": "table: actions per slice of the channels, against the base network and five controls",
     "outlook": "table: the paper's outlook, actions per direction and per relation, against networks without actions",
     "noise": "table: random edges added to cora and pubmed, by kind of decision",
+    "peers": "table: tuned GCN, SAGE and GAT and the local attention of Polynormer, in the same trainer",
     "ablations": "tables: the effect of each choice, and whether the actions help at all",
 }
 FIGURES: dict[str, str] = {

@@ -19,7 +19,12 @@ from cognn.experiments.tables import heterophilic, peptides_func
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("heterophilic", "heterophilous"), ("homophilic", "planetoid"), ("graph-classification", "tu")],
+    [
+        ("heterophilic", "heterophilous"),
+        ("homophilic", "planetoid"),
+        ("graph-classification", "tu"),
+        ("peers", "heterophilous"),
+    ],
 )
 def test_smoke(name: str, folder: str, mirror, reproduce, tmp_path) -> None:
     if not (mirror / folder).is_dir():

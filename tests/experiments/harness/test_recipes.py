@@ -25,7 +25,7 @@ def test_every_recipe_is_sound_and_says_how_it_was_found(file: Path) -> None:
     assert read_recipe(file)["about"]["how"]
 
 
-@pytest.mark.parametrize("name", ["heterophilic", "homophilic", "graph-classification"])
+@pytest.mark.parametrize("name", ["heterophilic", "homophilic", "graph-classification", "peers"])
 def test_every_cell_of_a_table_has_its_recipe(name: str) -> None:
     module = load_experiment(name)
     for dataset in module.DATASETS:

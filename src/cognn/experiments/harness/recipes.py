@@ -10,7 +10,7 @@ from cognn.config.toml import RECIPES, load_config
 from cognn.errors import ConfigError
 
 SOURCE = "finkelshtein2024"
-OURS, OWN = "cognn", ("heads", "noise", "outlook")
+OURS, OWN = "cognn", ("heads", "noise", "outlook", "peers")
 """Source of the recipes of experiments that are not the paper's, and these experiments."""
 
 TRIALS_TITLE = "Trials per model"
