@@ -21,7 +21,7 @@ HEADS = [
     pytest.param({"action_heads": 4, "action_space": "factored"}, id="4 heads, drawn"),
     pytest.param({"action_heads": 4, "action_space": "joint"}, id="4 heads, drawn jointly"),
 ]
-NEEDS_COMPILER = pytest.mark.skipif(not compiling._can_compile(), reason="there is no C++ compiler here")
+NEEDS_COMPILER = pytest.mark.skipif(not compiling.can_compile(), reason="there is no C++ compiler here")
 
 
 def _board(nodes: int) -> tuple[torch.Tensor, Graph]:

@@ -14,7 +14,7 @@ from cognn.nn.layers import GATLayer
 from tests.conftest import random_case
 
 AFTER = {"norm": "batch", "norm_first": False, "residual": "linear"}
-NEEDS_COMPILER = pytest.mark.skipif(not module._can_compile(), reason="there is no C++ compiler here")
+NEEDS_COMPILER = pytest.mark.skipif(not module.can_compile(), reason="there is no C++ compiler here")
 
 
 def _board(nodes: int, seed: int = 0) -> tuple[torch.Tensor, Graph]:
@@ -132,13 +132,13 @@ def test_without_a_compiler_it_is_computed_as_ever(missing: str, monkeypatch: py
         monkeypatch.setenv("CXX", "no-such-compiler")
     else:
         monkeypatch.setattr(module.sysconfig, "get_path", lambda _: "no-such-folder")
-    module._can_compile.cache_clear()
+    module.can_compile.cache_clear()
     monkeypatch.setattr(torch, "compile", lambda *_, **__: pytest.fail("compiled"))
     plain, fast = _twins()
     fast.compiled = True
     case = _board(20)
     assert all(torch.equal(*pair) for pair in zip(_results(plain, *case), _results(fast, *case), strict=True))
-    module._can_compile.cache_clear()
+    module.can_compile.cache_clear()
 
 
 def test_layers_of_pyg_and_draws_of_ones_own_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

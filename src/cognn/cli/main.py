@@ -17,6 +17,7 @@ from cognn.cli.compare import compare
 from cognn.cli.data import COMMANDS as DATA_COMMANDS
 from cognn.cli.data import data
 from cognn.cli.evaluate import Evaluate, evaluate
+from cognn.cli.export import Export, export
 from cognn.cli.predict import Predict, predict
 from cognn.cli.report import Report, report
 from cognn.cli.reproduce import reproduce
@@ -31,6 +32,7 @@ COMMANDS = {
     "train": Command("[DATASET]", "train on a known dataset or on your own files", Train, train),
     "evaluate": Command("RUN", "score the models of a finished run", Evaluate, evaluate),
     "predict": Command("RUN [GRAPH]", "predict with a finished run, also on a new graph", Predict, predict),
+    "export": Command("RUN", "write a model as a program without cognn", Export, export),
     "report": Command("RUN", "show on an HTML page what the nodes decided", Report, report),
     "tune": Command("[DATASET]", "search for good options by validation score", TuneOptions, tune),
     "compare": Command("[DATASET]", "does cooperation help on this graph?", CompareOptions, compare),

@@ -32,6 +32,8 @@ class Adjacency:
     edge_type: Tensor | None = None  # (E,) the relation of every column of edge_index; None if there is one
     num_relations: int = 1
     edge_weight: Tensor | None = None  # (E,) the weight of every column of edge_index; None if all are 1
+    present: Tensor | None = None  # (E,) 1 for the edges, by receiver, that are there, else 0; None: all are
+    sorted: bool = True  # whether the edges are sorted, as sparse kernels require
 
     _tensors: tuple[str, ...] = (
         *("in_ptr", "in_sender", "in_receiver", "in_edge"),
@@ -70,13 +72,24 @@ class Adjacency:
     @property
     def device(self) -> torch.device:
         """The device of the tensors."""
-        return self.in_ptr.device
+        return self.in_sender.device
+
+    @property
+    def in_degree(self) -> Tensor:
+        """Number of edges into every receiver ``(receivers,)``."""
+        return self.in_ptr.diff()
 
     @property
     def loopless(self) -> Self:
         """The adjacency without self-loops, for layers that add their own; ``in_edge`` keeps the columns."""
         out: Self = self if self._loopless is None else self._loopless
         return out
+
+    def last_loops(self) -> Tensor:
+        """Where the last self-loop of a receiver is, as a mask ``(E,)`` in the order by receiver."""
+        loop = self.in_sender == self.in_receiver  # sorted, so the self-loops of a node follow each other
+        again = loop[1:] & (self.in_receiver[1:] == self.in_receiver[:-1])
+        return loop & torch.cat([again.logical_not(), loop.new_ones(1)])
 
     def own(self, x: Tensor) -> Tensor:
         """The rows of ``x`` ``(senders, ...)`` that belong to the receivers."""

@@ -1,4 +1,4 @@
-"""Sparse kernels without gradients: the only file that knows how sparsity is computed.
+"""Sparse kernels without gradients: with ``scatter.py``, the only file that knows how sparsity is computed.
 
 Each kernel is registered as a PyTorch operator for ``torch.compile``.  Eager code calls the function directly, because
 the dispatch of a registered operator takes longer than a product on a small graph.
@@ -10,11 +10,14 @@ import torch
 from torch import Tensor
 from torch.compiler import is_compiling
 
+from cognn.core import scatter
 from cognn.core.graph import Adjacency
 from cognn.core.operators import operators, register
 
 # The CSR product is the faster kernel for narrow x, unless there are few edges (benchmarks/spmm.py).
 NARROW, FEW_EDGES, MANY_EDGES = 8, 10_000, 200_000
+SPARSE_DEVICES = ("cpu", "cuda")
+"""The devices with sparse kernels; on others, edges are gathered and scattered (``scatter.py``)."""
 
 with warnings.catch_warnings():  # PyTorch warns once per process that CSR tensors are in beta
     warnings.simplefilter("ignore")
@@ -36,6 +39,8 @@ def reorder(adjacency: Adjacency, value: Tensor, transposed: bool) -> Tensor:
 
 def matmul(adjacency: Adjacency, x: Tensor, weight: Tensor | None = None, transposed: bool = False) -> Tensor:
     """``A_w @ x``, or ``A_w^T @ x``."""
+    if _scatters(adjacency):
+        return scatter.matmul(adjacency, x, weight, transposed)
     value = adjacency.ones if weight is None else weight
     return product(x, *structure(adjacency, transposed), value, weight is not None)
 
@@ -49,14 +54,30 @@ def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool
     return operators().product(x, ptr, index, value, weighted)
 
 
-def edge_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
-    """``out[j] = left[i] . right[index[j]]`` for ``j`` in row ``i``, without a vector per edge."""
-    return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, ptr, index)
+def edge_sum(adjacency: Adjacency, attr: Tensor, weight: Tensor) -> Tensor:
+    """Weighted sum of the rows of ``attr``, in the order of ``edge_index``, at every receiver."""
+    if _scatters(adjacency):
+        return scatter.edge_sum(adjacency, attr, weight)
+    return product(attr, adjacency.in_ptr, adjacency.in_edge, weight, True)
 
 
-def segment_max(value: Tensor, ptr: Tensor) -> Tensor:
-    """Maximum of the rows ``value[ptr[i]:ptr[i + 1]]``; -inf for an empty segment."""
-    return (operators().segment_max if is_compiling() else _segment_max)(value, ptr)
+def edge_dot(adjacency: Adjacency, left: Tensor, right: Tensor, transposed: bool = False) -> Tensor:
+    """``left[v] . right[u]`` of every entry of ``A``, or of its transpose, without a vector per edge."""
+    if _scatters(adjacency):
+        return scatter.edge_dot(adjacency, left, right, transposed)
+    ends = structure(adjacency, transposed)
+    return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, *ends)
+
+
+def segment_max(adjacency: Adjacency, value: Tensor) -> Tensor:
+    """Largest ``value`` ``(E, k)`` at every receiver; -inf without any."""
+    if _scatters(adjacency):
+        return scatter.segment_max(adjacency, value)
+    return (operators().segment_max if is_compiling() else _segment_max)(value, adjacency.in_ptr)
+
+
+def _scatters(adjacency: Adjacency) -> bool:
+    return not adjacency.sorted or adjacency.device.type not in SPARSE_DEVICES
 
 
 def gathered_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.compiler import is_compiling
 from torch.nn.functional import linear
 
-from cognn.core import kernels
+from cognn.core import kernels, scatter
 from cognn.core.graph import Adjacency
 
 
@@ -48,7 +48,7 @@ def edge_sum(adjacency: Adjacency, edge_attr: Tensor, weight: Tensor | None = No
     """Weighted sum of the edge features ``(E, k)``, in the order of ``edge_index``, at every receiver."""
     if weight is None:
         weight = adjacency.ones.to(edge_attr.dtype)
-    return _EdgeSum.apply(edge_attr, weight, adjacency.in_ptr, adjacency.in_edge, adjacency.in_receiver)
+    return _EdgeSum.apply(edge_attr, weight, adjacency)
 
 
 def edge_count(adjacency: Adjacency, category: Tensor, num_categories: int, weight: Tensor | None = None) -> Tensor:
@@ -71,7 +71,7 @@ def heard_max(
     score = score.detach()
     if broadcast is not None:
         score = score + _closed(broadcast, score)[adjacency.in_sender]
-    top = kernels.segment_max(score, adjacency.in_ptr)
+    top = kernels.segment_max(adjacency, score)
     return top if listen is None else top + _closed(listen, score)
 
 
@@ -170,8 +170,8 @@ class _Heard(Function):
             grad_x = t.mul_(spread(broadcast, t)) if in_place else scale_rows(broadcast, t)
         if needs_weight:
             sent = scale_rows(broadcast, x).to(grad.dtype)
-            ptr, index = kernels.structure(adjacency, transposed)
-            grad_weight = (kernels.gathered_dot if again else kernels.edge_dot)(grad, sent, ptr, index)
+            dot = scatter.edge_dot if again else kernels.edge_dot
+            grad_weight = dot(adjacency, grad, sent, transposed)
         return grad_x, grad_listen, grad_broadcast, grad_weight, None, None
 
 
@@ -182,7 +182,7 @@ class _EdgeDot(Function):
     def forward(ctx: Any, left: Tensor, right: Tensor, adjacency: Adjacency) -> Tensor:
         ctx.save_for_backward(left, right)
         ctx.adjacency = adjacency
-        return kernels.edge_dot(left, right, adjacency.in_ptr, adjacency.in_sender)
+        return kernels.edge_dot(adjacency, left, right)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -197,23 +197,24 @@ class _EdgeDot(Function):
 
 
 class _EdgeSum(Function):
-    """``out[i] = sum of weight[j] * attr[edge[j]] for ptr[i] <= j < ptr[i + 1]``."""
+    """The sum of ``weight[j] * attr[in_edge[j]]`` over the edges ``j`` into every receiver."""
 
     @staticmethod
-    def forward(ctx: Any, attr: Tensor, weight: Tensor, ptr: Tensor, edge: Tensor, receiver: Tensor) -> Tensor:
-        ctx.save_for_backward(attr, weight, edge, receiver)
-        return kernels.product(attr, ptr, edge, weight, True)
+    def forward(ctx: Any, attr: Tensor, weight: Tensor, adjacency: Adjacency) -> Tensor:
+        ctx.save_for_backward(attr, weight)
+        ctx.adjacency = adjacency
+        return kernels.edge_sum(adjacency, attr, weight)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        attr, weight, edge, receiver = ctx.saved_tensors
-        at_edge = grads[0][receiver]
+        attr, weight = ctx.saved_tensors
+        edge, at_edge = ctx.adjacency.in_edge, grads[0][ctx.adjacency.in_receiver]
         grad_attr = grad_weight = None
         if ctx.needs_input_grad[0]:
             grad_attr = torch.zeros_like(attr).index_copy(0, edge.long(), weight.unsqueeze(-1) * at_edge)
         if ctx.needs_input_grad[1]:
             grad_weight = (at_edge * attr[edge]).sum(-1)
-        return grad_attr, grad_weight, None, None, None
+        return grad_attr, grad_weight, None
 
 
 def scale_rows(scale: Tensor | None, x: Tensor) -> Tensor:

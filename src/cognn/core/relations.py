@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from cognn.core.edge_list import EdgeList
 from cognn.core.graph import Adjacency, Graph
 from cognn.core.sorting import rectangular_edges, sort_edges
 
@@ -34,6 +35,8 @@ def relations(graph: Graph, both: bool = False, compact: bool | None = None) -> 
     if compact is None:
         compact = graph.num_relations * (1 + both) > FEW
     graphs = (graph, graph.reversed) if both else (graph,)
+    if isinstance(graph, EdgeList):
+        return tuple(Relation(part) for each in graphs for part in each.by_type())  # type: ignore[attr-defined]
     parts: list[Relation] = []
     for each in graphs:
         parts += each.once(("relations", compact), partial(_split, each, compact))

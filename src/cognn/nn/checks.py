@@ -86,8 +86,7 @@ def arguments(
     features(x, model.in_channels, dtype)
     prepared = _prepared(edge_index, x.size(0), edge_type, model.num_relations)
     graph(prepared, x)
-    numbers_nodes = isinstance(edge_attr, Tensor) and edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
-    if numbers_nodes and model.edge_spec == NO_EDGES:
+    if model.edge_spec == NO_EDGES and _numbers_nodes(edge_attr, x):
         raise TypeError("edge_attr: this model takes none, and this looks like a batch; pass it as batch=")
     edge_attr = edge_features(edge_attr, prepared.num_edges, model.edge_spec, dtype)
     weight = weights(edge_weight, prepared, model, dtype)
@@ -101,6 +100,10 @@ def arguments(
         return Inputs(prepared, edge_attr, weight, one_graph, num_graphs)
     graph_numbers(batch, prepared.num_nodes, num_graphs)
     return Inputs(prepared, edge_attr, weight, batch, num_graphs)
+
+
+def _numbers_nodes(edge_attr: Any, x: Tensor) -> bool:
+    return isinstance(edge_attr, Tensor) and edge_attr.dtype == torch.long and edge_attr.shape == x.shape[:1]
 
 
 def _prepared(edge_index: Tensor | Graph, num_nodes: int, edge_type: Tensor | None, known: int | None) -> Graph:

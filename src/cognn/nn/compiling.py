@@ -39,7 +39,7 @@ def compiled(model: CooperativeModel) -> Execution:
 
     Falls back to eager mode if there is no C++ compiler, and for wrapped PyG layers, whose hooks cannot be compiled.
     """
-    if not _can_compile() or model.wraps:
+    if not can_compile() or model.wraps:
         return EAGER
     if model not in _compiled:
         # An attention head is a loop turn of its own, so heads count as layers do.
@@ -57,7 +57,7 @@ def _compile(function: Any, cpp_wrapper: bool = False) -> Callable[..., Any]:
 
 
 @cache
-def _can_compile() -> bool:
+def can_compile() -> bool:
     """Whether a C++ compiler and the Python headers are installed."""
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     return shutil.which(compiler) is not None and Path(sysconfig.get_path("include"), "Python.h").exists()

@@ -63,9 +63,9 @@ class EdgeMessages(nn.Module):
         self.spec = spec
         width = spec.dim if spec.dim is not None else sum(spec.categories or ())
         self.weight = nn.Parameter(torch.empty(width, out_channels))
-        starts = torch.tensor(spec.categories or (), dtype=torch.long).cumsum(0)
+        sizes = torch.tensor(spec.categories or (), dtype=torch.long)
         self.start: Tensor  # the first row of each column in the embedding table
-        self.register_buffer("start", torch.cat([starts.new_zeros(1), starts])[: len(starts)], persistent=False)
+        self.register_buffer("start", sizes.cumsum(0) - sizes, persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

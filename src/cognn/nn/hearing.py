@@ -152,7 +152,7 @@ class Hearing(NamedTuple):
         if self.gates is not None:
             return ops.heard(self.adjacency, self.gates.broadcast, weight=factor)
         if factor is None:
-            return self.adjacency.in_ptr.diff()
+            return self.adjacency.in_degree
         return ops.heard(self.adjacency, factor.new_ones(self.adjacency.num_senders), weight=factor)
 
     def unweighted(self) -> "Hearing":
@@ -173,10 +173,8 @@ class Hearing(NamedTuple):
         adjacency, weight = self.adjacency, self.edge_weight
         if weight is None or adjacency.loopless is adjacency:
             return None
-        loop = adjacency.in_sender == adjacency.in_receiver  # sorted, so the self-loops of a node follow each other
-        again = loop[1:] & (adjacency.in_receiver[1:] == adjacency.in_receiver[:-1])
-        last = loop & cat([again.logical_not(), loop.new_ones(1)])
-        receiver, none = adjacency.in_receiver.long(), weight.new_zeros(adjacency.num_receivers)
+        last, receiver = adjacency.last_loops(), adjacency.in_receiver.long()
+        none = weight.new_zeros(adjacency.num_receivers)
         own = none.index_add(0, receiver, where(last, weight[adjacency.in_edge.long()], 0))
         return own + (1 - none.index_add(0, receiver, last.to(weight.dtype)))
 
@@ -258,10 +256,10 @@ class Hearing(NamedTuple):
         return _times(_times(weight, self._edge_factor()), mask)
 
     def _edge_factor(self) -> Tensor | None:
-        """The weights of the edges times the gates that edges have themselves, sorted by receiver."""
+        """The weights of the edges times the gates that edges have themselves, by receiver; 0 for absent ones."""
         parts, order = (self.edge_gate, self.edge_weight), self.adjacency.in_edge
         gate, weight = (None if part is None else part.index_select(0, order) for part in parts)
-        return _times(_times(gate, self.stack_gate), weight)
+        return _times(_times(_times(gate, self.stack_gate), weight), self.adjacency.present)
 
 
 def _times(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -60,7 +60,7 @@ class RelationSpec:
         if self.count == 1:
             return hearing
         both = self.directions == "both"
-        if self.stacked:
+        if self.stacked and graph.sorted:
             return hearing._replace(stack=relation_stack(graph, both))
         return hearing._replace(relations=relations(graph, both, self.compact))
 
