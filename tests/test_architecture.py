@@ -22,6 +22,7 @@ ROOMS = (
     "parallel",
     "train",
     "run",
+    "export",
     "tune",
     "report",
     "comparison",

@@ -1,4 +1,4 @@
-"""``docs/howto/deploy.md``: its commands make a program, its server serves it, its client asks, its explainers explain."""
+"""``docs/howto/deploy.md``: its commands make a program, its server and client work, its explainers explain."""
 
 import json
 import re

@@ -109,7 +109,7 @@ def test_every_kind_of_model_traces_for_any_number_of_nodes_and_edges(level: str
     relations, edges = options.pop("relations", 1), options.pop("edges", False)
     dataset = make_links() if level == "link" else make_dataset(level, kind, edges)
     dataset = with_relations(dataset, relations) if relations > 1 else dataset
-    model = build_model(small(**options).model, dataset).eval()
+    model = build_model(small(**{"num_layers": 1} | options).model, dataset).eval()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter), alpha=0.3)
     interface = interface_of(dataset, None, 0.5)
