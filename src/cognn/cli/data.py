@@ -29,7 +29,7 @@ class Check:
     """Describe your own files and report problems in them."""
 
     path: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILES")]
-    """Node table, .npz, .graphml, or folder."""
+    """Node table, .npz, .mat, .graphml, or folder."""
     data: DataConfig = field(default_factory=DataConfig)
 
 

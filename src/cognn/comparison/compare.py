@@ -10,10 +10,12 @@ from typing import Any
 import polars as pl
 
 from cognn.comparison.features import is_directed
+from cognn.comparison.page import write_page
 from cognn.comparison.plan import Plan
 from cognn.comparison.results import RowResults, watch_rows
 from cognn.comparison.rows import make_rows, row_config
 from cognn.comparison.summary import summarise
+from cognn.comparison.table import PAGE
 from cognn.comparison.trees import have_lightgbm
 from cognn.comparison.work import run_folder, train_row
 from cognn.config.compare_options import SEEDS, CompareOptions
@@ -56,6 +58,11 @@ class Comparison:
     def table(self) -> pl.DataFrame:
         """A row for every model."""
         return pl.DataFrame([_flat(row) for row in self.result["rows"]])
+
+    @property
+    def page(self) -> Path:
+        """The page with the verdict, the table and the charts."""
+        return self.folder / PAGE
 
     @property
     def winner(self) -> str:
@@ -131,7 +138,7 @@ def compare(
 
 
 def run_comparison(options: CompareOptions, dataset: Dataset | None = None, watch: Watch | None = None) -> Comparison:
-    """Train what is not finished, and write ``result.json``.
+    """Train what is not finished, and write ``result.json`` and the page.
 
     Args:
         options: As on the command line.
@@ -158,7 +165,9 @@ def run_comparison(options: CompareOptions, dataset: Dataset | None = None, watc
         else:
             with watch(plan, folder, collect) as look:
                 _train(folder, plan, dataset, options.jobs, look)
-        result = summarise(folder, plan, collect())
+        rows = collect()
+        result = summarise(folder, plan, rows)
+        write_page(folder, plan, rows, result)
         write_json(folder / "result.json", result)
     return Comparison(folder, result, dataset)
 

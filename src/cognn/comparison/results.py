@@ -25,6 +25,8 @@ class RowResults:
     trainings: dict[Key, dict[str, Any]]
     """The content of ``result.json`` by seed and split."""
     failed: str | None
+    search_seconds: float = 0.0
+    """Time of the finished trials."""
 
     def scores(self, part: str) -> dict[Key, float]:
         """The scores of train, val or test that are defined."""
@@ -65,7 +67,8 @@ class _Reader:
         self.known: dict[Path, Any] = {}
 
     def __call__(self, folder: Path, plan: Plan, row: Row) -> RowResults:
-        trials = sum((folder / "search" / row.key / f"{i}" / "trial.json").exists() for i in range(plan.trials))
+        trials = [self.read(folder / "search" / row.key / f"{i}" / "trial.json") for i in range(plan.trials)]
+        done = [trial for trial in trials if trial is not None]
         trainings = {}
         for seed in range(plan.seeds):
             for split in plan.splits:
@@ -73,7 +76,8 @@ class _Reader:
                 if (found := self.read(path)) is not None:
                     trainings[seed, split] = found
         failed = self.read(folder / row.key / "failed.json")
-        return RowResults(row, trials, trainings, None if failed is None else failed["why"])
+        why = None if failed is None else failed["why"]
+        return RowResults(row, len(done), trainings, why, sum(trial.get("seconds", 0.0) for trial in done))
 
     def read(self, path: Path) -> Any:
         """The content of a file; None if it does not exist yet."""

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cognn.comparison.plan import Plan
 from cognn.comparison.results import RowResults
-from cognn.comparison.rows import NEIGHBOUR_TREES
+from cognn.comparison.rows import NEIGHBOUR_TREES, SPACE, TREE_SPACE
+from cognn.comparison.trees import DEFAULTS
 from cognn.comparison.verdict import judge
 from cognn.comparison.work import run_folder
 from cognn.config.command_line import fit_call, train_command
@@ -32,7 +34,8 @@ def summarise(folder: Path, plan: Plan, rows: Sequence[RowResults]) -> dict[str,
             one[question] = (
                 None if gain is None else {"over": gain.over, "gain": gain.gain, "p": gain.holm, "uncorrected": gain.p}
             )
-        one |= {"trainings": len(row.trainings), "weights": row.weights, "seconds": round(row.seconds, 2)}
+        one |= {"trainings": len(row.trainings), "weights": row.weights, "options": _options(folder, row)}
+        one |= {"search_seconds": round(row.search_seconds, 2), "seconds": round(row.seconds, 2)}
         table.append(one | {"stopped": row.stopped, "failed": row.failed})
     chosen = {row.row.key: row for row in rows if row.row.key in (verdict.winner, verdict.network)}
     winner, network = chosen[verdict.winner], chosen.get(verdict.network or "")
@@ -51,6 +54,17 @@ def summarise(folder: Path, plan: Plan, rows: Sequence[RowResults]) -> dict[str,
         "notes": _notes(plan, rows),
         "rows": table,
     }
+
+
+def _options(folder: Path, row: RowResults) -> dict[str, Any]:
+    """The searched options of a model, as the search left them."""
+    if not row.trainings:
+        return {}
+    if row.row.is_trees:
+        chosen = next(iter(row.trainings.values()))["options"]
+        return {name: chosen.get(name, DEFAULTS[name]) for name in TREE_SPACE}
+    sections = asdict(run_config(folder / row.row.key))
+    return {name: section[name] for name in SPACE for section in sections.values() if name in section}
 
 
 def _use(folder: Path, winner: RowResults) -> str:

@@ -18,6 +18,8 @@ from cognn.comparison.plan import Plan
 from cognn.comparison.results import RowResults
 from cognn.statistics.formatting import format_gain, format_p, format_score, without_unit
 
+PAGE = "report.html"
+"""The page of a comparison, in its folder."""
 LEVELS = {"features": "no graph", "edges": "edges", "actions": "actions"}
 """What the models of a level see, in tables."""
 
@@ -74,7 +76,8 @@ def show(result: dict[str, Any], folder: Path) -> None:
     """Print the table, the verdict and what to run next."""
     console, metric = Console(), result["metric"]
     names = "model", "test", "edges", "p", "actions", "p", "time"
-    columns = [Column(name, no_wrap=True) for name in names]
+    # A narrow terminal wraps the names of the models; it must not cut numbers.
+    columns = [Column(name, no_wrap=place > 0) for place, name in enumerate(names)]
     title = Text(f"{result['dataset']}, {metric.replace('_', ' ')}", "table.title")
     table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     level = ""
@@ -86,16 +89,20 @@ def show(result: dict[str, Any], folder: Path) -> None:
         label = Text(f" {row['model']}", "bold" if row["key"] == result["winner"]["key"] else "")
         table.add_row(label, test_cell(row, metric), *cells, f"{row['seconds']:.0f} s")
     lines = [f"note: {note}" for note in result["notes"]]
-    lines += ["", result["verdict"], ""]
-    network = result["network"]
-    if result["winner"]["train"] is None:
-        lines.append(f"trees: {result['winner']['run']}/split-*/trees-0.txt")
-        lines += [f"best network: {network['model']}"] if network else []
-    lines += [f"{what}: {network[what]}" for what in ("train", "predict") if network]
+    lines += ["", result["verdict"], "", *commands(result), f"page: {folder / PAGE}"]
     console.print(table)
     console.print(Text(caption(result), "dim"))
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def commands(result: dict[str, Any]) -> list[str]:
+    """How to train the chosen model again and to predict with it, one line each."""
+    network, lines = result["network"], []
+    if result["winner"]["train"] is None:
+        lines.append(f"trees: {result['winner']['run']}/split-*/trees-0.txt")
+        lines += [f"best network: {network['model']}"] if network else []
+    return lines + [f"{what}: {network[what]}" for what in ("train", "predict") if network]
 
 
 def caption(result: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "learning_rate": 0.1,
     "num_leaves": 31,
     "min_data_in_leaf": 20,
+    "feature_fraction": 1.0,
     "verbosity": -1,
     "deterministic": True,
     "force_row_wise": True,

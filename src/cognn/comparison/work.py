@@ -65,7 +65,7 @@ def _search(worker: "_Network | _Trees", folder: Path, plan: Plan) -> dict[str, 
         path = folder / f"{number}" / "trial.json"
         if not path.exists():
             try:
-                found: dict[str, Any] = {"options": point, "val": worker.try_out(path.parent, point)}
+                found: dict[str, Any] = {"options": point} | worker.try_out(path.parent, point)
             except Diverged as error:
                 found = {"options": point, "val": math.nan, "why": str(error)}
             write_json(path, found)
@@ -90,13 +90,13 @@ class _Network:
     def config(self, point: dict[str, Any]) -> Config:
         return row_config(self.row, self.plan.config, self.dataset, point, self.plan.directed)
 
-    def try_out(self, folder: Path, point: dict[str, Any]) -> float:
+    def try_out(self, folder: Path, point: dict[str, Any]) -> dict[str, float]:
         index = self.plan.splits[0]
         hidden, where = hide_test(self.dataset, index), folder / f"split-{index}"
         result = train_split(self.config(point), hidden, index, where, self.plan.data, lambda *_: self.look())
         shutil.rmtree(where / "last", ignore_errors=True)
         (where / "best.safetensors").unlink(missing_ok=True)
-        return float(result["val"])
+        return {"val": float(result["val"]), "seconds": float(result["seconds"])}
 
     def train(self, run: Path, point: dict[str, Any], seed: int) -> None:
         config = self.config(point)
@@ -116,10 +116,11 @@ class _Trees:
         self.plan, self.dataset, self.row, self.look = plan, dataset, row, look
         self.x: Table = item_features(dataset, row.key == NEIGHBOUR_TREES)
 
-    def try_out(self, folder: Path, point: dict[str, Any]) -> float:
+    def try_out(self, folder: Path, point: dict[str, Any]) -> dict[str, float]:
         index = self.plan.splits[0]
         hidden = hide_test(self.dataset, index)
-        return self._trees(hidden, index, point, self.plan.config.train.seed).scores["val"]
+        trees = self._trees(hidden, index, point, self.plan.config.train.seed)
+        return {"val": trees.scores["val"], "seconds": round(trees.seconds, 2)}
 
     def train(self, run: Path, point: dict[str, Any], seed: int) -> None:
         for index in self.plan.splits:

@@ -16,7 +16,7 @@ class DataConfig:
     """The dataset: a known one by name, or your own files."""
 
     dataset: str = ""
-    """Name of a dataset (`cognn data list`), or a path: a folder, an .npz, a .graphml, a store, or a node table."""
+    """Name of a dataset (`cognn data list`), or a path: a folder, .npz, .mat, .graphml, store, or node table."""
     edges: str = ""
     """Edge table (CSV or Parquet) of a node table; several as NAME=FILE, each a relation of that name."""
     graphs: str = ""

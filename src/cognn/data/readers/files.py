@@ -17,7 +17,9 @@ from cognn.data.degrees import with_degrees
 from cognn.data.links.items import as_links, edge_targets, existence, is_link, of_edges
 from cognn.data.readers.arrays import arrays_with_schema, load_arrays, read_npz_arrays
 from cognn.data.readers.graphml import read_graphml
+from cognn.data.readers.mat import read_mat_arrays
 from cognn.data.readers.resolve_ids import ResolvedIds, refuse_unknown, resolve_ids
+from cognn.data.readers.tu_folder import is_tu_folder, read_tu_folder
 from cognn.data.splitting import column_splits, drawn_splits, training_items
 from cognn.data.tables.features import (
     edge_categories,
@@ -49,6 +51,7 @@ class FileFormat(NamedTuple):
 
 FORMATS = {
     ".npz": FileFormat("an .npz", read_npz_arrays, arrays=True),
+    ".mat": FileFormat("a .mat", read_mat_arrays, arrays=True),
     ".graphml": FileFormat("a .graphml", read_graphml, arrays=False),
 }
 """Formats by the ending of the file."""
@@ -84,7 +87,7 @@ def file_format(path: str) -> FileFormat | None:
 
 
 def load_files(config: DataConfig) -> Dataset:
-    """Load the dataset in a folder, an .npz, a .graphml, or a node table with its edge table.
+    """Load the dataset in a folder, an .npz, a .mat, a .graphml, or a node table with its edge table.
 
     - **Tables** (CSV with a header, or Parquet): one row per node with an id and features, one row per edge with the
       ids of its ends and optional features.  Words become one-hot categories, numbers are standardised unless
@@ -186,8 +189,13 @@ def open_tables(path: str, edges: str = "", graphs: str = "") -> Tables:
         nodes, edges, graphs = (
             given or table_in(folder, stem) for given, stem in (("", "nodes"), (edges, "edges"), (graphs, "graphs"))
         )
+        if not nodes and is_tu_folder(folder):
+            return read_tu_folder(path)
         if not nodes:
-            raise DataError(f"{path}: expected nodes.csv or nodes.parquet in this folder, and edges beside it")
+            raise DataError(
+                f"{path}: expected nodes.csv or nodes.parquet in this folder and edges beside it, or files of the TU"
+                " collection, NAME_A.txt and so on"
+            )
     else:
         nodes = path
     node_table = open_table(nodes)

@@ -9,8 +9,13 @@ from cognn.errors import DataError
 
 
 def parse(table: Table, name: str) -> pl.Series:
-    """The column as Float64, Boolean or String, whichever fits all values; missing ones are null."""
+    """The column as Float64, Boolean or String, whichever fits all values; missing ones are null.
+
+    A column of categories, as pandas and Polars write to Parquet, is words even if they look like numbers.
+    """
     cells = table.column(name)
+    if cells.dtype in (pl.Categorical, pl.Enum):
+        return _plain(table, name)
     if cells.dtype == pl.String:  # numbers are the common case; no need to look for missing values
         amounts = cells.cast(pl.Float64, strict=False)
         if amounts.null_count() == cells.null_count():

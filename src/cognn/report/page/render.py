@@ -1,17 +1,10 @@
 """The report page: one self-contained HTML file that needs no network and runs only its own scripts."""
 
-import base64
-import hashlib
-import json
 import math
-import re
-from dataclasses import asdict
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cognn import __version__
 from cognn.config.toml import to_toml
 from cognn.files.atomic import write
 from cognn.files.json import read_json
@@ -24,11 +17,13 @@ from cognn.report.page.head_maps import head_maps
 from cognn.report.page.relation_maps import relation_maps
 from cognn.report.page.relation_words import all_together, relation_note, what_nodes_do
 from cognn.report.page.score_charts import score_charts
+from cognn.report.page.shell import BASICS, asset, fill_page
 from cognn.run.train import run_config
 
 SCRIPTS = (
+    *BASICS,
     *("data.js", "choice.js", "heard.js", "view.js", "counts.js", "draw.js", "panel.js", "layers.js", "ids.js"),
-    *("why.js", "tables.js", "charts.js", "decisions.js", "heads.js", "look.js", "describe.js", "main.js"),
+    *("why.js", "decisions.js", "heads.js", "look.js", "describe.js", "main.js"),
 )
 OF_RELATIONS = {"choice.js", "counts.js", "layers.js", "why.js", "decisions.js", "heads.js", "describe.js"}
 """Scripts of which the folder ``relations`` has another version, for runs with several relations."""
@@ -61,26 +56,18 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
     several = view.relations > 1
     if several:
         data |= {"headDecisions": _choices(view), "headNote": relation_note(view), "allTogether": all_together(view)}
-    scripts = "".join(_asset(f"relations/{name}" if several and name in OF_RELATIONS else name) for name in SCRIPTS)
-    script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
-    plotly = _plotly()
-    allowed = " ".join(f"'sha256-{_digest(text)}'" for text in (script, plotly))
-    policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
-        " base-uri 'none'; form-action 'none'"
-    )
+    scripts = [asset(f"relations/{name}" if several and name in OF_RELATIONS else name) for name in SCRIPTS]
     dataset, task = view.dataset, view.dataset.task
     by_node = task.readout.per_node
     title = f"{dataset.name}: {model_name(view.fitted.config.model)}"
     subtitle = f"run {view.name}, split {view.split}; {task.level} {task.kind}, {task.metric.replace('_', ' ')}"
-    return _fill(
-        _asset("page.html"),
+    return fill_page(
+        asset("page.html"),
+        scripts,
+        data,
         {
-            "policy": policy,
-            "version": __version__,
             "title": escape(title),
             "subtitle": escape(subtitle),
-            "style": _asset("style.css"),
             "conclusion": _conclusion(view),
             "summary": _summary(view),
             "acts": what_nodes_do(view),
@@ -88,10 +75,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
             "classes": escape(view.classes.name),
             "search": "Node id" if by_node else "Graph",
             "extent": escape(" ".join(filter(None, [_extent(explorer), _decided(view)]))),
-            "data": _json(data),
             "block": block,
-            "script": script,
-            "plotly": plotly,
         },
     )
 
@@ -218,32 +202,3 @@ def _decided(view: RunView) -> str:
             " flipping them, are those of the likeliest actions."
         )
     return ""
-
-
-def _asset(name: str) -> str:
-    return (files("cognn.report.page") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    """Plotly's JavaScript from the installed package, escaped for an inline script."""
-    text = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _json(value: Any) -> str:
-    """JSON that cannot close its script element, whatever names a user's files contain."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else asdict(value)
-
-
-def _fill(template: str, values: dict[str, str]) -> str:
-    """Replace every ``{{name}}`` in one pass, so that placeholders inside values stay as they are."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)

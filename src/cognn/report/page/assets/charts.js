@@ -58,10 +58,3 @@ function download(chart) {
   el("a", { href: address, download: `${chart.key}.csv` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
-
-function showTraining() {
-  document.getElementById("training-charts").append(...page.training.map(chartCard));
-  if (!page.scores.length) document.getElementById("predictions").remove();
-  else document.getElementById("score-charts").append(...page.scores.map(chartCard));
-}
-

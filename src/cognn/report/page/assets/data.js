@@ -3,7 +3,6 @@
 const KINDS = { u1: Uint8Array, u2: Uint16Array, i2: Int16Array, u4: Uint32Array, f4: Float32Array };
 const PARTS = ["not in the split", "training", "validation", "test"];
 
-const page = JSON.parse(document.getElementById("page-data").textContent);
 const run = page.explorer;
 const A = {}; // the arrays, by name
 
@@ -16,19 +15,6 @@ async function unpack() {
   for (const [name, [kind, start, length]] of Object.entries(run.arrays)) {
     A[name] = new KINDS[kind](buffer, start, length);
   }
-}
-
-// Elements are built from text, never from markup, so names from a user's files cannot run as code.
-function el(tag, properties = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (key === "class") node.className = value;
-    else if (key === "style") Object.assign(node.style, value);
-    else if (value !== undefined && value !== null) node.setAttribute(key, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
 }
 
 const byGraph = run.level === "graph";

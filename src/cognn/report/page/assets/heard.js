@@ -32,4 +32,3 @@ function reaches(node) {
 }
 
 const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)} %`;
-const number = (value) => (Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(4)).toString());

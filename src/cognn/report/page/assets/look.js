@@ -1,10 +1,7 @@
 // The explorer: connects slider, colours, search, pointer and keys to the canvas and the panel.
 
-const $ = (id) => document.getElementById(id);
 const state = { layer: 0, by: "action", chosen: -1, reach: null, onlyReach: true, playing: null };
 let painter = null;
-
-const dark = () => document.documentElement.dataset.theme === "dark";
 
 function look() {
   const classes = run.colors.series, board = run.board;

@@ -187,22 +187,11 @@ function keys(canvas) {
   });
 }
 
-function theme() {
-  const wants = window.matchMedia("(prefers-color-scheme: dark)");
-  const set = (name) => {
-    document.documentElement.dataset.theme = name;
-    $("theme").textContent = name === "dark" ? "Light theme" : "Dark theme";
-    if (painter) repaint();
-    replot();
-    document.dispatchEvent(new Event("repaint-gallery"));
-  };
-  $("theme").addEventListener("click", () => set(dark() ? "light" : "dark"));
-  wants.addEventListener("change", () => set(wants.matches ? "dark" : "light"));
-  set(wants.matches ? "dark" : "light");
-}
-
 async function start() {
-  theme();
+  theme(() => {
+    if (painter) repaint();
+    document.dispatchEvent(new Event("repaint-gallery"));
+  });
   await unpack();
   const canvas = $("canvas");
   if (!run.layers) {
@@ -260,6 +249,12 @@ async function start() {
   // The second frame starts when the graph is on the screen.
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("explorer-painted")));
   document.documentElement.dataset.ready = "true";
+}
+
+function showTraining() {
+  document.getElementById("training-charts").append(...page.training.map(chartCard));
+  if (!page.scores.length) document.getElementById("predictions").remove();
+  else document.getElementById("score-charts").append(...page.scores.map(chartCard));
 }
 
 showTraining();
