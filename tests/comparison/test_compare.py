@@ -2,17 +2,22 @@
 
 import json
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 import cognn
 from cognn.cli import main
 from cognn.comparison import work
 from cognn.comparison.features import item_features
+from cognn.comparison.table import show
 from cognn.data.readers.pyg_data import from_pyg
 from cognn.errors import ConfigError, Diverged, Interrupted, RunError
 from tests.toy_runs import make_dataset
@@ -229,3 +234,54 @@ def test_a_dataset_with_one_split_is_trained_with_five_seeds(tmp_path) -> None:
     found = cognn.compare(dataset, tmp_path / "found", **QUICK | {"epochs": 1, "trials": 1})
     assert {row["trainings"] for row in found.result["rows"]} == {5}
     assert any("one split, 5 seeds" in note for note in found.result["notes"])
+
+
+def test_a_comparison_that_was_killed_goes_on(graph, capsys) -> None:
+    command = ["compare", *graph, *SMALL, "--random-splits", "3", "--out", "part"]
+    process = subprocess.Popen([sys.executable, "-m", "cognn", *command], stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 300
+    while not Path("part/mlp/split-1/result.json").exists():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not Path("part/result.json").exists()
+    resumed = compare_json(capsys, *graph, "--random-splits", "3", "--out", "part")
+    whole = compare_json(capsys, *graph, "--random-splits", "3", "--out", "whole")
+    assert [row["test"] for row in resumed["rows"]] == [row["test"] for row in whole["rows"]]
+    assert Path("part/report.html").exists()
+
+
+def test_hetero_data(tmp_path) -> None:
+    data = HeteroData()
+    data["paper"].x, data["paper"].y = torch.randn(60, 3), torch.arange(60) % 3
+    data["author"].x = torch.randn(20, 2)
+    data["author", "writes", "paper"].edge_index = torch.stack([torch.randint(20, (150,)), torch.randint(60, (150,))])
+    data["paper", "cites", "paper"].edge_index = torch.randint(60, (2, 150))
+    found = cognn.compare(data, tmp_path / "found", random_splits=3, **QUICK)
+    assert {"mlp", "base", "cognn", "cognn-heads", "cognn-heads-both"} <= {row["key"] for row in found.result["rows"]}
+    assert {row["trainings"] for row in found.result["rows"]} == {3}
+    assert found.open("cognn").predict(data).value.shape == (60, 3)
+
+
+def test_a_budget_stops_trainings_and_says_so(graph, capsys) -> None:
+    result = compare_json(capsys, *graph, "--random-splits", "3", "--patience", "0", "--epochs", "100000", "--budget", "4s")
+    assert all(row["trainings"] == 3 for row in result["rows"])
+    assert "a longer --budget may change the result" in " ".join(result["notes"])
+
+
+def test_no_number_is_cut_in_a_narrow_terminal(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    gain = {"over": "mlp", "gain": 0.4262, "p": 2.1e-05, "uncorrected": 1e-6}
+    row = {"level": "edges", "test": 0.93441, "std": 0.01234, "edges": gain, "cooperation": gain, "seconds": 12345.0}
+    row |= {"model": "MeanGNN, both directions, as many weights", "key": "base-wide", "failed": None}
+    other = row | {"model": "MLP", "key": "mlp", "level": "features", "edges": None, "cooperation": None}
+    winner = {"key": "mlp", "model": "MLP", "run": "run", "train": "t", "predict": "p"}
+    result = {"dataset": "d", "metric": "roc_auc", "higher_is_better": True, "rows": [other, row], "winner": winner}
+    result |= {"network": winner, "notes": [], "verdict": "v", "splits": [0, 1, 2], "seeds": 1}
+    show(result, Path("out"))
+    shown = capsys.readouterr().out
+    for text in ("93.44 ± 1.23", "+42.62", "2.1e-05", "12345 s", "page: out/report.html"):
+        assert text in shown
+    assert "…" not in shown
