@@ -266,7 +266,8 @@ def test_hetero_data(tmp_path) -> None:
 
 
 def test_a_budget_stops_trainings_and_says_so(graph, capsys) -> None:
-    result = compare_json(capsys, *graph, "--random-splits", "3", "--patience", "0", "--epochs", "100000", "--budget", "4s")
+    endless = ["--patience", "0", "--epochs", "100000", "--budget", "4s"]
+    result = compare_json(capsys, *graph, "--random-splits", "3", *endless)
     assert all(row["trainings"] == 3 for row in result["rows"])
     assert "a longer --budget may change the result" in " ".join(result["notes"])
 
