@@ -103,19 +103,22 @@ def equal_space(dataset: str, configs: Iterable[Config]) -> Space:
 
 
 def space_of(config: Config, space: Space, fits: Callable[[Config], None]) -> Space:
-    """The part of a space that a model has: values that it refuses are left out."""
+    """The part of a space that a model has: options of actions only if its nodes act, and no value that it refuses."""
+    other = () if config.model.acts else ModelConfig.only_cognn
 
     def possible(name: str, value: Any) -> bool:
         try:
-            other = changed(config, {name: value})
-            other.check()
-            fits(other)
+            point = changed(config, {name: value})
+            point.check()
+            fits(point)
         except ConfigError:
             return False
         return True
 
     found: Space = {}
     for name, values in space.items():
+        if name in other:
+            continue
         if is_range(values):
             found[name] = values if all(possible(name, value) for value in bounds(values)) else []
         else:
