@@ -24,7 +24,7 @@ from cognn.run import train as run
 from cognn.run.python_options import make_config
 from tests.train.test_samplers import islands
 
-PLAIN = {"action": "none", "dropout": 0.0, "num_layers": 2, "hidden_channels": 8, "accelerator": "cpu", "splits": "0"}
+PLAIN = {"action": "none", "dropout": 0.0, "num_layers": 2, "hidden_channels": 8, "device": "cpu", "splits": "0"}
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_processes_know_who_started_them(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert config.devices == 2
     with pytest.raises(ConfigError, match="devices: 3 are asked for, but srun has started 2 processes"):
         found.set_devices(TrainConfig(devices=3))
-    assert make_fabric(TrainConfig(accelerator="cpu")).world_size == 1  # a worker of a search trains alone
+    assert make_fabric(TrainConfig(device="cpu")).world_size == 1  # a worker of a search trains alone
     with pytest.raises(ConfigError, match="devices: a node task is one whole graph; share it out"):
         run.create_run(options(file), tmp_path / "whole", load_data(options(file).data))
     (tmp_path / "config.toml").write_text(to_toml(options(file)))

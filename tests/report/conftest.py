@@ -12,7 +12,7 @@ from cognn.report.data.run_view import RunView, collect
 from cognn.run.fit import Fitted
 from tests.toy_runs import make_dataset, with_relations
 
-SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "accelerator": "cpu"}
+SMALL = {"hidden_channels": 8, "num_layers": 3, "epochs": 4, "device": "cpu"}
 ROWS, COLUMNS = 9, 12
 EVIL = ('<img src=x onerror="window.hacked=1">', "</script><script>window.hacked=1</script>", "{{data}} & 'q' \"x\"")
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple, Union, cast, get_args
 import tyro
 
 from cognn.config.edge_tables import join_tables
+from cognn.config.options import RENAMED
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError
 
@@ -36,7 +37,7 @@ class Command(NamedTuple):
 def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> Any:
     """Parse ``arguments`` into the dataclass ``kind``; an error of tyro becomes a one-line ConfigError."""
     # `--directed`, `--undirected` and `--no-stratify` read better than `--directed True`.
-    words = _joined_edges(arguments)
+    words = [_renamed(word) for word in _joined_edges(arguments)]
     for i, word in enumerate(words):
         if word == "--undirected":
             words[i : i + 1] = ["--directed", "False"]
@@ -55,6 +56,12 @@ def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> An
         if not stop.code:
             raise
         raise ConfigError(_one_line(errors.getvalue(), prog)) from None
+
+
+def _renamed(word: str) -> str:
+    """A flag by its name of today."""
+    name, equals, value = word.removeprefix("--").partition("=")
+    return f"--{RENAMED[name]}{equals}{value}" if word.startswith("--") and name in RENAMED else word
 
 
 def _joined_edges(arguments: list[str]) -> list[str]:

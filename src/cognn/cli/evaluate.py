@@ -30,6 +30,8 @@ class Evaluate:
     """Score the mean output of this many draws of the actions; 0 scores as in training."""
     metric: str = ""
     """Score, such as f1 or mcc; by default that of the run."""
+    device: str = "auto"
+    """cpu, cuda, mps or auto, the best that is there."""
 
 
 def evaluate(arguments: list[str]) -> int:
@@ -44,12 +46,14 @@ def evaluate(arguments: list[str]) -> int:
 
     o = options
     if o.graph or o.edges or o.graphs:
-        scores = evaluate_new(open_run(o.run), o.graph, o.edges, o.graphs, o.split, o.samples, o.metric)
+        scores = evaluate_new(
+            open_run(o.run, device=o.device), o.graph, o.edges, o.graphs, o.split, o.samples, o.metric
+        )
         show_transfer(scores)
     elif o.split is not None:
         raise ConfigError("split: chooses the model for a new graph; the run itself has a row for every split")
     else:
-        scores = evaluate(open_run(o.run), o.samples, o.metric)
+        scores = evaluate(open_run(o.run, device=o.device), o.samples, o.metric)
         show_summary(scores, o.run)
     if o.out is not None:
         write_json(o.out, scores)

@@ -36,6 +36,8 @@ class Predict:
     """Add a set of classes, or an interval, that contains the truth with this probability, such as 0.9."""
     pairs: str = ""
     """Table of the pairs to predict, with the ids of both ends, for a run on links."""
+    device: str = "auto"
+    """cpu, cuda, mps or auto, the best that is there."""
     memory: float | None = None
     """Memory limit in gigabytes if the graph is a store; by default 4."""
 
@@ -51,7 +53,7 @@ def predict(arguments: list[str]) -> int:
         with counting() as report:
             graph = (o.graph, o.edges, o.graphs, o.split)
             count = write_predictions(
-                o.run, o.out, *graph, o.samples, o.actions, o.memory, o.pairs, report, o.calibrate, o.coverage
+                o.run, o.out, *graph, o.samples, o.actions, o.memory, o.pairs, report, o.calibrate, o.coverage, o.device
             )
     except KeyboardInterrupt:
         if o.out.with_name(f"{o.out.name}.work").exists():

@@ -27,6 +27,8 @@ class Report:
     """Ids of the nodes (or graphs) whose predictions are explained; by default a few interesting ones."""
     figures: Path | None = None
     """Folder for print versions of the figures: SVG, PDF and PNG."""
+    device: str = "auto"
+    """cpu, cuda, mps or auto, the best that is there."""
 
 
 def report(arguments: list[str]) -> int:
@@ -34,6 +36,6 @@ def report(arguments: list[str]) -> int:
     o = parse(Report, arguments, "cognn report")
     from cognn.report.write import write_report  # imports torch, and `cognn --help` must not
 
-    for path in write_report(o.run, o.out, o.split, o.samples, o.base, o.why, o.figures):
+    for path in write_report(o.run, o.out, o.split, o.samples, o.base, o.why, o.figures, o.device):
         print(path)
     return 0

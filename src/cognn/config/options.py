@@ -246,8 +246,8 @@ class TrainConfig:
     """Compile the layers with torch.compile; needs a C++ compiler (cognn, sumgnn and meangnn only)."""
     checkpoint: bool = False
     """Gradient checkpointing of each layer: less memory, more time (cognn, sumgnn and meangnn only)."""
-    accelerator: str = "auto"
-    """cpu, cuda or auto."""
+    device: str = "auto"
+    """cpu, cuda, mps or auto, the best that is there."""
     devices: int = 1
     """Processes or GPUs that train together: they split mini-batches, or take one mini-batch of partitions each."""
     precision: Literal["32-true", "64-true", "bf16-mixed", "16-mixed"] = "32-true"
@@ -260,6 +260,10 @@ class TrainConfig:
             if word != "all" and not (word.isdecimal() and int(word)):
                 raise ConfigError(f"neighbors: expected numbers above 0 or all, such as 10,5,5; got {self.neighbors!r}")
         return [-1 if word == "all" else int(word) for word in words]
+
+
+RENAMED = {"accelerator": "device"}
+"""Options by the names that they had in version 0.1."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 
 import tomli_w
 
-from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.options import RENAMED, Config, DataConfig, ModelConfig, TrainConfig
 from cognn.config.presets import with_preset
 from cognn.errors import ConfigError
 
@@ -69,7 +69,8 @@ def from_mapping(document: Mapping[str, Any], source: str, base: Config | None =
         if section not in sections or not isinstance(values, Mapping):
             raise ConfigError(f"{source}: unknown section {section!r}; known are {', '.join(sections)}, about, preset")
         types = {f.name: f.type for f in fields(_SECTIONS[section])}
-        for key, value in values.items():
+        for given, value in values.items():
+            key = RENAMED.get(given, given)
             if key not in types:
                 raise ConfigError(f"{source}: unknown option {section}.{key}; known are {', '.join(types)}")
             sections[section][key] = _typed(f"{source}: {section}.{key}", value, types[key])

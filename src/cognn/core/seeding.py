@@ -8,8 +8,9 @@ from torch import Tensor
 
 
 def generators(device: torch.device) -> list[torch.Generator]:
-    """The default generators that a model on ``device`` draws from: the CPU's, and that of a CUDA device."""
+    """The default generators that a model on ``device`` draws from: the CPU's, and that of a CUDA or MPS device."""
     others = [torch.cuda.default_generators[device.index]] if device.type == "cuda" else []
+    others += [torch.mps._get_default_mps_generator()] if device.type == "mps" else []
     return [torch.default_generator, *others]
 
 

@@ -34,6 +34,22 @@ class SummedGradients(DDPStrategy):
         return module
 
 
+def find_device(name: str) -> torch.device:
+    """The device of an option: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``, or ``"auto"`` for the best there is."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    kind, colon, number = name.partition(":")
+    if name == "auto":
+        kind = next(kind for kind, found in there.items() if found)
+    elif kind not in there or (colon and not (kind == "cuda" and number.isdecimal())):
+        raise ConfigError(f"device: expected cpu, cuda, mps or auto, got {name!r}")
+    if not there[kind]:
+        known = ", ".join(kind for kind, found in there.items() if found)
+        raise ConfigError(f"device: {kind} is not there, this PyTorch finds {known}; choose that, or auto")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"device: there is no {name}, but {torch.cuda.device_count()} of them, counted from 0")
+    return torch.device(kind, int(number or 0)) if kind == "cuda" else torch.device(kind)
+
+
 def make_fabric(config: TrainConfig) -> Fabric:
     """Fabric for the device and precision of a config; with ``devices`` above 1 this joins the process group."""
     launcher = detect_launcher() if config.devices > 1 else None
@@ -41,16 +57,18 @@ def make_fabric(config: TrainConfig) -> Fabric:
         raise ConfigError("devices: several train one run at a time, by cognn train or cognn.fit; use devices=1 here")
     # Explicit, because Fabric would treat every process of a cluster job as part of this training.
     environment = LightningEnvironment() if launcher is None else launcher.environment
-    options: dict[str, Any] = {"accelerator": config.accelerator, "precision": config.precision}
+    device = find_device(config.device)
+    options: dict[str, Any] = {"accelerator": device.type, "precision": config.precision}
     if config.devices > 1:
         options["strategy"] = SummedGradients(cluster_environment=environment)
         options["num_nodes"] = 1 if launcher is None else launcher.num_nodes
     else:
         options["plugins"] = [environment]
     try:
-        fabric = Fabric(devices=config.devices // options.get("num_nodes", 1), **options)
+        alone = [device.index] if device.type == "cuda" and config.devices == 1 else None
+        fabric = Fabric(devices=alone or config.devices // options.get("num_nodes", 1), **options)
     except (MisconfigurationException, RuntimeError, ValueError) as error:
-        raise ConfigError(f"accelerator: {str(error).splitlines()[0]}") from None
+        raise ConfigError(f"device: {str(error).splitlines()[0]}") from None
     if config.devices > 1:
         with _connected(fabric):
             fabric.launch()

@@ -22,6 +22,7 @@ def write_report(
     base: str | Path | None = None,
     why: Sequence[str] = (),
     figure_folder: str | Path | None = None,
+    device: str = "cpu",
 ) -> list[Path]:
     """Write the page of a run and, if a folder is given, its figures; returns the files.
 
@@ -33,8 +34,9 @@ def write_report(
         base: A run of the base network to compare with; by default searched for next to the run.
         why: Ids of the items to explain; by default a few are selected.
         figure_folder: Folder for the figures as SVG, PDF and PNG.
+        device: Where to compute; see :func:`~cognn.run.fit.open_run`.
     """
-    view = collect(run, split, samples, base)
+    view = collect(run, split, samples, base, device)
     items = [find_item(view, name) for name in why]
     written = [write_page(view, Path(run) / "report.html" if out is None else out, items or None)]
     if figure_folder is not None:

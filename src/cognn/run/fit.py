@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from cognn.files.tensors import load_tensors, save_tensors
 from cognn.nn.actions import ActionSpace
 from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.options.resolve import is_remembered
+from cognn.parallel.devices import find_device
 from cognn.run.calibrate import Calibration, both_classes, check_calibration, fit_calibration
 from cognn.run.log_tail import RunCallback
 from cognn.run.new_data import as_new
@@ -71,6 +73,8 @@ class Fitted:
     result: dict[str, Any]
     """As in ``result.json``: scores of every split, their mean and standard deviation."""
     data: Dataset | None = field(default=None, repr=False)
+    device: torch.device = field(default_factory=partial(torch.device, "cpu"))
+    """Where its models compute."""
 
     @property
     def dataset(self) -> Dataset:
@@ -102,7 +106,7 @@ class Fitted:
         load_weights(model, load_tensors(path)[0], "", path)
         if (inner := cooperative(model)) is not None:
             inner.eval_actions = eval_actions(self.config.train) or inner.eval_actions
-        return model.eval()
+        return model.to(self.device).eval()
 
     def predict(
         self,
@@ -139,7 +143,7 @@ class Fitted:
         with python_words():
             dataset = with_pairs(self._seen(self.read(data, edges, graphs), split), pairs)
             held_out = self.calibration(dataset.task.kind, split, calibrate, coverage)
-            with seeded(self.seed(split), torch.device("cpu")):
+            with seeded(self.seed(split), self.device):
                 model = self.model(split, dataset)
                 found = predict(model, dataset, self.config.train, samples, actions, held_out)
         if dataset.target_nodes is not None:
@@ -208,9 +212,9 @@ class Fitted:
     def outputs(self, dataset: Dataset, split: int | None = None, samples: int = 0) -> Tensor:
         """The outputs of a split's model for all items, as training scores them, or the mean of that many draws."""
         config = replace(self.config.train, samples=samples or self.config.train.samples)
-        items = Batcher(self._seen(dataset, split), config.batch_size, torch.device("cpu"))
-        with seeded(self.seed(split), torch.device("cpu")), precision(config):
-            return forward_all(self.model(split, dataset), items, config)[0]
+        items = Batcher(self._seen(dataset, split), config.batch_size, self.device)
+        with seeded(self.seed(split), self.device), precision(config, self.device):
+            return forward_all(self.model(split, dataset), items, config)[0].cpu()
 
     def read(
         self,
@@ -259,9 +263,9 @@ class Fitted:
         return dataset
 
 
-def precision(config: TrainConfig) -> AbstractContextManager[object]:
+def precision(config: TrainConfig, device: torch.device) -> AbstractContextManager[object]:
     """Autocast as in the scores of a run; double precision is not repeated, because it does not show in them."""
-    return torch.autocast("cpu", torch.bfloat16) if config.precision.endswith("mixed") else nullcontext()
+    return torch.autocast(device.type, torch.bfloat16) if config.precision.endswith("mixed") else nullcontext()
 
 
 def check_draws(samples: int) -> None:
@@ -279,33 +283,38 @@ def predict(
     actions: bool,
     calibration: Calibration | None = None,
 ) -> Prediction:
-    """Predict every item as training scores it, and the spread over ``samples`` draws of the actions."""
+    """Predict every item as training scores it, and the spread over ``samples`` draws of the actions.
+
+    It computes on the device of the model; the predictions are on the CPU.
+    """
     check_draws(samples)
-    items, kind = Batcher(dataset, config.batch_size, torch.device("cpu")), dataset.task.kind
+    device = next(model.parameters()).device
+    items, kind = Batcher(dataset, config.batch_size, device), dataset.task.kind
     calibration = calibration or Calibration(kind)
     values = calibration.values
     spreads, codes = [], []
-    with precision(config):
-        out = forward_all(model, items, config)[0].float()
+    with precision(config, device):
+        out = forward_all(model, items, config)[0].float().cpu()
         value = values(out)
         for batch in items.all_batches() if cooperative(model) is not None else []:
             if samples:
-                draws = [batch.into(model, actions="sample").float() for _ in range(samples)]
+                draws = [batch.into(model, actions="sample").float().cpu() for _ in range(samples)]
                 spreads.append(torch.stack([values(draw) for draw in draws]).std(0))
             if actions:
-                codes.append(batch.into(model, actions=eval_actions(config), return_trace=True)[1].actions)
+                codes.append(batch.into(model, actions=eval_actions(config), return_trace=True)[1].actions.cpu())
     spread, acted = (torch.cat(spreads) if spreads else None), (torch.cat(codes, dim=1) if codes else None)
     inner = cooperative(model)
     space = None if inner is None else inner.space
     return Prediction(value, spread, acted, space, decided=calibration.decide(out))
 
 
-def open_run(folder: str | Path, data: Any = None) -> Fitted:
+def open_run(folder: str | Path, data: Any = None, device: str = "cpu") -> Fitted:
     """Open a finished run.
 
     Args:
         folder: The folder of the run.
         data: The training data, if it was given in memory; files and known datasets are loaded again.
+        device: Where its models compute: ``"cpu"``, ``"cuda"``, ``"mps"``, or ``"auto"``.
     """
     folder = Path(folder)
     config = run_config(folder)
@@ -314,7 +323,7 @@ def open_run(folder: str | Path, data: Any = None) -> Fitted:
             f"{folder}: this run is not finished; resume it: cognn train --resume {folder}, or"
             f" cognn.fit(resume={str(folder)!r})"
         )
-    fitted = Fitted(folder, config, read_json(folder / "result.json"))
+    fitted = Fitted(folder, config, read_json(folder / "result.json"), device=find_device(device))
     if data is not None:
         fitted.data = fitted._same(_dataset(data, config))
     return fitted

@@ -32,6 +32,7 @@ def write_predictions(
     report: Callable[[str, int, int], None] | None = None,
     calibrate: bool = False,
     coverage: float | None = None,
+    device: str = "cpu",
 ) -> int:
     """Predict every item and write a CSV or Parquet file; returns the number of rows.
 
@@ -49,13 +50,14 @@ def write_predictions(
         report: Called with the step, how much of it is done, and its total, if the graph is a store.
         calibrate: Whether to scale the probabilities by a temperature fitted to the validation items.
         coverage: A probability for prediction sets and intervals; None for none.
+        device: Where to compute; see :func:`~cognn.run.fit.open_run`.
     """
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
     check_draws(samples)
     if memory is not None and not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
-    fitted = open_run(folder)
+    fitted = open_run(folder, device=device)
     if actions and not fitted.config.model.acts:
         raise ConfigError("actions: the nodes of this run do not act; leave it out")
     if actions and fitted.config.model.action_space == "edge":

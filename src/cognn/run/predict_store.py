@@ -66,7 +66,7 @@ def write_store_predictions(
         for draw in range(count):
             sink = partial(_add_draw, scratch, name, store.num_nodes, draw, transform)
             passes.append(Pass("sample", (seed, stream, draw), sink))
-    with precision(config):
+    with precision(config, fitted.device):
         infer(model, store, scratch, passes, memory, report, resume=True)  # the sinks write to the scratch
 
     def table(first: int, last: int) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 from torch_geometric.resolver import normalize_string
 
 from cognn.config.edge_tables import edges_text
-from cognn.config.options import Config, DataConfig, ModelConfig, TrainConfig
+from cognn.config.options import RENAMED, Config, DataConfig, ModelConfig, TrainConfig
 from cognn.config.presets import with_preset
 from cognn.config.toml import from_mapping
 from cognn.errors import CognnError, ConfigError
@@ -36,7 +36,8 @@ def make_config(base: Config | None = None, /, **options: Any) -> Config:
         for section, kind in (("data", DataConfig), ("model", ModelConfig), ("train", TrainConfig))
         for f in fields(kind)
     }
-    for name, value in options.items():
+    for given, value in options.items():
+        name = RENAMED.get(given, given)
         if name not in homes:
             raise ConfigError(f"{name}: unknown option; did you mean {nearest(name, [*homes, *_ARGUMENTS])}?")
         if value is not None or name != "directed":

@@ -10,7 +10,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-from cognn.config.options import Config, ModelConfig, TrainConfig, resolved
+from cognn.config.options import RENAMED, Config, ModelConfig, TrainConfig, resolved
 from cognn.core.seeding import random_state, set_random_state
 from cognn.core.sparse_features import stored
 from cognn.data.dataset import Dataset
@@ -137,7 +137,8 @@ def check_identity(found: dict[str, Any], expected: dict[str, Any], path: Path) 
     if found["data"] != expected["data"]:
         raise RunError(f"{path}: the dataset has changed since this run began; start a new one with --out")
     defaults = asdict(ModelConfig()) | asdict(TrainConfig())  # for options that an older run did not have
-    known, wanted = (resolved(options, options) for options in (defaults | found["config"], expected["config"]))
+    recorded = {RENAMED.get(name, name): value for name, value in found["config"].items()}
+    known, wanted = (resolved(options, options) for options in (defaults | recorded, expected["config"]))
     for key, value in (wanted[0] | wanted[1]).items():
         was = (known[0] | known[1]).get(key)
         if was != value:

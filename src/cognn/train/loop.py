@@ -128,6 +128,7 @@ class _SplitTrainer:
         for name in ("train", "val"):
             if not len(self.split[name]):
                 raise RunError(f"{dataset.name}: split {index} has no labelled {name} items; give it some")
+        self.y, self.parts = dataset.y, self.split  # on the CPU, where scores are computed in double precision
         self.split = {name: part.to(fabric.device) for name, part in self.split.items()}
         self.objective = Objective(t, dataset, self.batcher.y[self.split["train"]])
         self.max_seconds, self.late = seconds(t.max_time), False
@@ -228,7 +229,7 @@ class _SplitTrainer:
                 out, kept = forward_all(state.model, self.batcher, config, trace=trace and not config.samples)
             if not bool(out.isfinite().all()):
                 raise self.diverged(f"an output is not finite after epoch {state.epoch}")
-            scores, facts = self.objective.score(out, self.batcher.y, self.split)
+            scores, facts = self.objective.score(out.cpu(), self.y, self.parts)
             line = Epoch(state.epoch, loss, lr, **scores, seconds=time.perf_counter() - self.began, kept=kept)
             log.write(to_json(asdict(line)) + "\n")
             sign = 1 if task.higher_is_better else -1

@@ -13,7 +13,7 @@ from cognn.data.dataset import Dataset, Task
 from cognn.errors import ConfigError
 from cognn.train import metrics
 from cognn.train.build import output_layer
-from cognn.train.target_scale import TargetScale
+from cognn.train.target_scale import TargetScale, widest
 from cognn.train.threshold import best_threshold
 
 
@@ -47,8 +47,9 @@ class Objective:
     def __init__(self, config: TrainConfig, dataset: Dataset, y: Tensor) -> None:
         self.task, self.names, self.fixed = dataset.task, dataset.class_names, values.threshold(config.threshold)
         task = dataset.task
-        self.weights = class_weights(config.class_weight, task, y)
-        self.scale = TargetScale.of(y) if config.scale_targets == "on" else None
+        weights = class_weights(config.class_weight, task, y.cpu())
+        self.weights = None if weights is None else weights.to(y.device, widest(y.device))
+        self.scale = TargetScale.of(y.cpu()).to(y.device) if config.scale_targets == "on" else None
 
     def facts(self) -> dict[str, Any]:
         """What the result of a split says about the scale of the targets."""

@@ -8,6 +8,11 @@ import torch
 from torch import Tensor, nn
 
 
+def widest(device: torch.device) -> torch.dtype:
+    """The floats of the most bits on a device."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 class TargetScale(NamedTuple):
     r"""Mean :math:`\mu` and standard deviation :math:`\sigma` of every target over the training items.
 
@@ -28,7 +33,11 @@ class TargetScale(NamedTuple):
 
     def scaled(self, y: Tensor) -> Tensor:
         """Targets as the loss sees them."""
-        return ((y.double() - self.mean) / self.std).to(y.dtype)
+        return ((y.to(self.mean.dtype) - self.mean) / self.std).to(y.dtype)
+
+    def to(self, device: torch.device) -> "TargetScale":
+        """The scale on a device."""
+        return TargetScale(*(part.to(device, widest(device)) for part in self))
 
     @contextmanager
     def in_units(self, output: nn.Linear) -> Iterator[None]:
@@ -36,7 +45,7 @@ class TargetScale(NamedTuple):
         own = [part.detach().clone() for part in (output.weight, output.bias)]
         with torch.no_grad():
             output.weight.mul_(self.std.unsqueeze(1))
-            output.bias.copy_(output.bias.double() * self.std + self.mean)
+            output.bias.copy_(output.bias.to(self.std.dtype) * self.std + self.mean)
         try:
             yield
         finally:

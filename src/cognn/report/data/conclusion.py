@@ -35,8 +35,9 @@ def score_without(view: RunView, edges: bool = True, actions: bool = True) -> fl
     inner = cooperative(model)
     if not actions and inner is not None:
         inner.action_network = None
-    with seeded(view.fitted.seed(view.split), torch.device("cpu")), precision(config):
-        out = forward_all(model, Batcher(dataset, config.batch_size, torch.device("cpu")), config)[0]
+    device = view.fitted.device
+    with seeded(view.fitted.seed(view.split), device), precision(config, device):
+        out = forward_all(model, Batcher(dataset, config.batch_size, device), config)[0].cpu()
     return metrics.score(dataset.task, out[some], dataset.y[some])
 
 

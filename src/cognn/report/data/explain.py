@@ -162,7 +162,7 @@ class _Subgraph:
                 change(variant)
             actions = torch.cat(variants, 1)
             x, graph = repeat_rows(self.x, copies), Graph.cat([self.graph] * copies)
-            with precision(self.view.fitted.config.train):
+            with precision(self.view.fitted.config.train, torch.device("cpu")):
                 out = self.view.model(x, graph, attr, actions=actions).float()
             out = predictions(self.view.dataset.task.kind, out)
             rows.append(out if self.local is None else out[self.local :: size])

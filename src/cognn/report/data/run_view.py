@@ -160,7 +160,11 @@ class RunView:
 
 @torch.no_grad()
 def collect(
-    run: str | Path | Fitted, split: int | None = None, samples: int = 16, base: str | Path | None = None
+    run: str | Path | Fitted,
+    split: int | None = None,
+    samples: int = 16,
+    base: str | Path | None = None,
+    device: str = "cpu",
 ) -> RunView:
     """Open a run and compute the decisions and predictions of one of its models.
 
@@ -169,8 +173,9 @@ def collect(
         split: The split whose model is shown; by default the one with the best validation score.
         samples: Samples of the actions for the standard deviation of the predictions; 0 for none.
         base: A run of the base network to compare with; by default searched for next to the run.
+        device: Where the models of an opened run compute; explanations of single predictions do on the CPU.
     """
-    fitted = run if isinstance(run, Fitted) else open_run(run)
+    fitted = run if isinstance(run, Fitted) else open_run(run, device=device)
     if fitted.dataset.links is not None:
         text = "a report shows nodes and graphs, and this run is on links; cognn evaluate RUN scores it"
         raise RunError(f"{fitted.folder}: {text}")
@@ -184,22 +189,22 @@ def collect(
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
     graph = dataset.task.readout.join(dataset.graphs)
     # Seeded as in `predict`, so that sampled actions are those behind the predictions.
-    with seeded(fitted.seed(chosen), torch.device("cpu")):
+    with seeded(fitted.seed(chosen), fitted.device):
         model = fitted.model(chosen)
         acts = cooperative(model) is not None
         trace = _trace(model, graph, fitted) if acts else None
     base_run = Path(base) if base is not None else find_base(fitted.folder, fitted.config)
-    return RunView(fitted, chosen, model, graph, trace, prediction, samples if acts else 0, base_run)
+    return RunView(fitted, chosen, model.cpu(), graph, trace, prediction, samples if acts else 0, base_run)
 
 
 def _trace(model: nn.Module, graph: Graph, fitted: Fitted) -> Trace:
     """The decisions on all items, in the action mode of the run's scores."""
     config, actions, probs = fitted.config.train, [], []
-    with precision(config):
-        for batch in Batcher(fitted.dataset, config.batch_size, torch.device("cpu")).all_batches():
+    with precision(config, fitted.device):
+        for batch in Batcher(fitted.dataset, config.batch_size, fitted.device).all_batches():
             seen = model(batch.x, batch.graph, batch.edge_attr, actions=eval_actions(config), return_trace=True)[1]
-            actions.append(seen.actions)
-            probs.append(seen.probs.float())
+            actions.append(seen.actions.cpu())
+            probs.append(seen.probs.float().cpu())
     return Trace(graph, torch.cat(actions, 1), torch.cat(probs, 1), seen.space, seen.directions)
 
 
