@@ -147,6 +147,35 @@ def test_shared_parts_are_one_and_survive_saving(tmp_path) -> None:
     assert torch.equal(one, other)
 
 
+def bound(weight: Tensor) -> float:
+    """The bound of a uniform distribution, estimated from many draws."""
+    return float(weight.detach().abs().max())
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_initial_weights(again: bool) -> None:
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"out_channels": 2, "num_layers": 2, "edge_categories": (300, 20)}
+    nets = [
+        CoGNN(5, 100, env=env, action=env, edge_sharing="shared", init=init, **sizes)
+        for env in ("mean", "gcn")
+        for init in ("published", "default")
+    ]
+    for net in nets if again else ():
+        net.reset_parameters()
+    (mean, default), (gcn, plain) = ([net.layers[1] for net in pair] for pair in (nets[:2], nets[2:]))
+    for part in ("lin_self", "lin_neighbor"):
+        assert bound(getattr(mean, part).weight) == pytest.approx(200**-0.5, rel=0.01)
+        assert bound(getattr(default, part).weight) == pytest.approx(100**-0.5, rel=0.01)
+    assert bound(mean.lin_self.bias) == pytest.approx(200**-0.5, rel=0.1)
+    assert bound(gcn.bias) == pytest.approx(100**-0.5, rel=0.1)
+    assert bound(plain.bias) == 0
+    large, small = mean.edges.weight.split((300, 20))
+    assert bound(large) == pytest.approx((6 / 400) ** 0.5, rel=0.01)
+    assert bound(small) == pytest.approx((6 / 120) ** 0.5, rel=0.01)
+    assert bound(nets[0].encoder.weight) == pytest.approx(5**-0.5, rel=0.01)
+
+
 def test_options_win_over_the_preset() -> None:
     net = CoGNN.as_published(5, 6, out_channels=2, num_layers=1, norm=None, temperature="learned", action_space="joint")
     assert isinstance(net.temperature, nn.Linear)
@@ -168,6 +197,7 @@ def test_options_win_over_the_preset() -> None:
         ({"edge_sharing": "some"}, "edge_sharing: expected one of 'per_layer', 'shared'"),
         ({"norm_sharing": "some"}, "norm_sharing: expected one of 'per_layer', 'shared'"),
         ({"jk": "cat"}, "norm_sharing, jk: 'cat' decodes"),
+        ({"init": "ours"}, "init: expected one of 'default', 'published'"),
         ({"gin_mlp": "deep"}, "gin_mlp: expected one of 'narrow', 'wide', 'wide-batch'"),
         ({"gin_mlp": "wide"}, "gin_mlp: 'wide' is for env='gin' or action='gin'"),
         ({"action": None, "action_act": "relu"}, "action_act: is for the action network"),

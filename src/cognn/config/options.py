@@ -129,6 +129,8 @@ class ModelConfig:
     """Hidden layer of gin: as wide as its output, twice as wide as its input, or that with batch norm."""
     edge_sharing: Literal["per_layer", "shared"] = "per_layer"
     """A map of edge features for every layer, or one for all, of which gcn has none."""
+    init: Literal["default", "published"] = "default"
+    """Initial weights: those of the layers here, or as the authors' script draws them."""
     input_dropout: float = 0.0
     """Dropout probability of the input features; helps with sparse ones."""
     act: str = "gelu"
@@ -150,13 +152,13 @@ class ModelConfig:
         *("env", "action", "action_channels", "action_layers", "action_space"),
         *("action_heads", "gates", "action_sharing", "temperature", "tau0", "standard_bias", "mean_over"),
         *("directions", "direction_share", "num_bases", "num_blocks", "relation_actions"),
-        *("action_act", "norm_sharing", "dropout_first", "gin_mlp", "edge_sharing"),
+        *("action_act", "norm_sharing", "dropout_first", "gin_mlp", "edge_sharing", "init"),
     )
     """Options that baselines do not have."""
 
     of_base: ClassVar[tuple[str, ...]] = (
         *("directions", "direction_share", "num_bases", "num_blocks"),
-        *("norm_sharing", "dropout_first", "edge_sharing"),
+        *("norm_sharing", "dropout_first", "edge_sharing", "init"),
     )
     """Those of them that meangnn and sumgnn, the base networks of a Co-GNN, have."""
 

@@ -15,6 +15,7 @@ _AROUND: dict[str, Any] = {
     "residual": "identity",
     "dropout_first": True,
     "edge_sharing": "shared",
+    "init": "published",
 }
 _ACTIONS: dict[str, Any] = {
     "action_space": "factored",

@@ -28,6 +28,7 @@ from cognn.nn.layer_step import LayerOutput, Parts, enter
 from cognn.nn.layers import LayerSpec, WrappedLayer, limits_of_weights, make_layer
 from cognn.nn.layers.gin import GIN_MLPS, GINMLP
 from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.layers.published_weights import published_weights
 from cognn.nn.layers.relational import Directions, relation_spec
 from cognn.nn.layers.shared_edges import share_edges
 from cognn.nn.options.constructor import named_options
@@ -122,6 +123,8 @@ class CoGNN(nn.Module):
             :class:`~cognn.nn.layers.GINLayer`.
         edge_sharing: ``"per_layer"``: every layer maps edge features with weights of its own; ``"shared"``: the layers
             of a network share one map, of which GCN has none; see :func:`~cognn.nn.layers.share_edges`.
+        init: ``"published"``: initial weights as the authors' script draws them; see
+            :func:`~cognn.nn.layers.published_weights`.
     """
 
     @named_options
@@ -169,6 +172,7 @@ class CoGNN(nn.Module):
         dropout_first: bool = False,
         gin_mlp: GINMLP = "narrow",
         edge_sharing: Literal["per_layer", "shared"] = "per_layer",
+        init: Literal["default", "published"] = "default",
     ) -> None:
         super().__init__()
         for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
@@ -201,6 +205,7 @@ class CoGNN(nn.Module):
         checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
         checks.sharing(norm_sharing, edge_sharing, jk, space.site)
         checks.one_of("gin_mlp", gin_mlp, GIN_MLPS)
+        checks.one_of("init", init, ["default", "published"])
         if gin_mlp != "narrow" and "gin" not in (env, action):
             raise ValueError(f"gin_mlp: {gin_mlp!r} is for env='gin' or action='gin'; leave it out")
         if action_act is not None and action is None:
@@ -276,6 +281,9 @@ class CoGNN(nn.Module):
         self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
         self.divides, self.unweighted = limits_of_weights(self)
+        self.init = init
+        if init == "published":
+            published_weights(self)
         if heads > 1 and any(isinstance(layer, WrappedLayer) for layer in self.layers):
             raise ValueError("action_heads: a layer of PyG takes one action per node; use 1, or a built-in env layer")
 
@@ -515,6 +523,8 @@ class CoGNN(nn.Module):
         for part in parts:
             if hasattr(part, "reset_parameters"):
                 part.reset_parameters()
+        if self.init == "published":
+            published_weights(self)
 
     def extra_repr(self) -> str:
         """The options that no sub-module shows."""

@@ -16,6 +16,7 @@ from cognn.nn.layers.gat import GATLayer
 from cognn.nn.layers.gcn import GCNLayer
 from cognn.nn.layers.gin import GINLayer
 from cognn.nn.layers.mean import MeanLayer
+from cognn.nn.layers.published_weights import published_weights
 from cognn.nn.layers.relational import KINDS, RelationalLayer, RelationSpec
 from cognn.nn.layers.shared_edges import share_edges
 from cognn.nn.layers.sum import SumLayer
@@ -35,6 +36,7 @@ __all__ = [
     "WrappedLayer",
     "limits_of_weights",
     "make_layer",
+    "published_weights",
     "share_edges",
 ]
 
