@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs pictures clean
 
 demo: $(READY)
-	$(BIN)/python -m cognn.demo
+	$(BIN)/cognn demo
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -23,6 +23,9 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+
+pictures: $(READY)
+	$(BIN)/python tools/pictures.py
 
 # PIP_CONSTRAINT also reaches the build environment of this package; a plain -c would not.
 $(READY): pyproject.toml constraints.txt

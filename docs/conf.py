@@ -28,9 +28,11 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
 # Notebooks: Markdown with code cells, run when the site is built.
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # seconds for a cell; the machine may be busy
+nb_execution_in_temp = True  # notebooks write files
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm, of a notebook without widgets
 
 # The reference, from the docstrings.
 autodoc_member_order = "bysource"

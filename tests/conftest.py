@@ -1,6 +1,7 @@
 """Random graphs of every awkward kind, and the dense picture of them."""
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -35,6 +36,13 @@ register_random(_STREAM)
 def pytest_runtest_setup() -> None:
     """What a test draws from the global stream is the same alone, in any order and on any worker."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the workers of this session share, and no other session."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 class Case(NamedTuple):

@@ -27,8 +27,8 @@ ROOMS = (
     "report",
     "comparison",
     "experiments",
-    "cli",
     "demo",
+    "cli",
     "__main__",
 )
 

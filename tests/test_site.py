@@ -1,5 +1,6 @@
 """The site builds without a warning, and everything it links to is there."""
 
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,9 +14,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(session_folder: Path) -> Path:
     """The built site; workers of one test session share it."""
-    folder = tmp_path_factory.getbasetemp().parent / "cognn-site"
+    folder = session_folder / "cognn-site"
     with FileLock(f"{folder}.lock"):
         if not (folder / "index.html").exists():
             command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(folder)]
@@ -59,3 +60,15 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
 def test_the_site_has_search_and_the_reference(site: Path) -> None:
     assert (site / "searchindex.js").exists()
     assert "cognn.CoGNN" in _Links(site / "reference" / "api.html").ids
+
+
+NOTEBOOKS = [page for page in sorted((DOCS / "tutorials").glob("*.md")) if "{code-cell}" in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+def test_a_notebook_says_what_one_will_have_and_shows_its_outputs(site: Path, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"^# .*\n\nAt the end ", text, re.MULTILINE)
+    html = (site / "tutorials" / f"{page.stem}.html").read_text(encoding="utf-8")
+    assert 'class="cell_output' in html
+    assert "stderr" not in html  # a warning is nothing to show

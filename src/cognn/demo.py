@@ -1,12 +1,12 @@
-"""A demo of two minutes: ``python -m cognn.demo`` trains on RootNeighbors and shows the actions of the nodes.
+"""A demo of two minutes: ``cognn demo`` trains on RootNeighbors and shows the actions of the nodes.
 
 The root of a tree must predict the mean features of its neighbours of degree 6.  A mean cannot count degrees and a sum
 cannot average; nodes that choose whether to broadcast can do both.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -137,25 +137,15 @@ def draw(test: Split, trace: Trace, root: int) -> Columns:
     return Columns([picture("the tree", False), picture("what is left of it", True)])
 
 
-def main() -> None:
-    """Train three models, compare them, and draw one tree."""
-    parser = argparse.ArgumentParser(prog="python -m cognn.demo", description="Train Co-GNN on RootNeighbors.")
-    parser.add_argument("--epochs", type=int, default=1000, help="epochs for each of the three models")
-    parser.add_argument("--trees", type=int, default=1000, help="trees in each of the three splits")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the data and the weights")
-    parser.add_argument("--svg", metavar="FILE", help="also save the output as an SVG picture")
-    options = parser.parse_args()
-    for name in ("epochs", "trees"):
-        if getattr(options, name) < 1:
-            parser.error(f"--{name}: expected 1 or more, got {getattr(options, name)}")
-
-    console = Console(record=options.svg is not None, width=88 if options.svg else None)
+def run(epochs: int, trees: int, seed: int, svg: Path | None = None) -> None:
+    """Train three models, compare them, and draw one tree; ``svg`` saves what is printed as a picture."""
+    console = Console(record=svg is not None, width=88 if svg else None)
     console.print(
         "[bold]RootNeighbors[/]: the root of a tree must average its neighbours of degree 6.\n"
         "A mean cannot count degrees, a sum cannot average.\n"
         "Nodes that decide when to speak can do both.\n"
     )
-    splits = {name: Split.make(name, options.trees, options.seed) for name in ("train", "val", "test")}
+    splits = {name: Split.make(name, trees, seed) for name in ("train", "val", "test")}
     bars = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -164,17 +154,13 @@ def main() -> None:
     )
     outcomes = {}
     with Progress(*bars, console=console, transient=True) as progress:
-        tasks = {name: progress.add_task(name, total=options.epochs) for name in MODELS}
+        tasks = {name: progress.add_task(name, total=epochs) for name in MODELS}
         for name, task in tasks.items():
-            outcomes[name] = fit(name, splits, options.epochs, options.seed, progress, task)
+            outcomes[name] = fit(name, splits, epochs, seed, progress, task)
     test, trace = splits["test"], outcomes["Co-GNN(sum, mean)"].trace
-    console.print(results_table(outcomes, test, options.epochs))
+    console.print(results_table(outcomes, test, epochs))
     sizes = torch.bincount(test.graph.edge_index[1], minlength=test.graph.num_nodes)[test.root]
     console.print("\nA test tree. ↑ is a message towards the root, ↓ one away from it, ✂ neither.")
     console.print(draw(test, trace, int(test.root[(sizes - 6).abs().argmin()])))
-    if options.svg:
-        console.save_svg(options.svg, title="make demo")
-
-
-if __name__ == "__main__":
-    main()
+    if svg:
+        console.save_svg(str(svg), title="cognn demo")

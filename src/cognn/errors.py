@@ -5,6 +5,7 @@ cognn.
 """
 
 import errno
+from importlib.util import find_spec
 from textwrap import shorten
 
 
@@ -43,6 +44,12 @@ class FolderGone(RunError):
 
 class Interrupted(Exception):
     """The user asked to stop; the state is saved."""
+
+
+def need(module: str, purpose: str, extra: str) -> None:
+    """Raise a RunError unless an optional dependency is installed; ``extra`` is the one that installs it."""
+    if find_spec(module) is None:
+        raise RunError(f"{purpose} needs {module}, which is not installed; pip install 'cognn[{extra}]'")
 
 
 def explain(error: BaseException) -> str | None:

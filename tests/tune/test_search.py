@@ -427,6 +427,6 @@ def test_missing_optuna_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys) -> 
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("cognn.tune")  # imported again, as in a process of its own
     assert main(["tune", "cycles"]) == 2
-    assert "tune needs Optuna, which is not installed; pip install 'cognn[tune]'" in capsys.readouterr().err
+    assert "tune needs optuna, which is not installed; pip install 'cognn[tune]'" in capsys.readouterr().err
     with pytest.raises(RunError, match=r"pip install 'cognn\[tune\]'"):
         importlib.import_module("cognn.tune.search")

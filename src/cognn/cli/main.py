@@ -16,6 +16,7 @@ from cognn.cli.arguments import Command, command_list, completion, did_you_mean
 from cognn.cli.compare import compare
 from cognn.cli.data import COMMANDS as DATA_COMMANDS
 from cognn.cli.data import data
+from cognn.cli.demo import Demo, demo
 from cognn.cli.evaluate import Evaluate, evaluate
 from cognn.cli.export import Export, export
 from cognn.cli.predict import Predict, predict
@@ -29,6 +30,7 @@ from cognn.errors import ConfigError, Interrupted, explain, one_line
 from cognn.experiments.reproduce import Reproduce
 
 COMMANDS = {
+    "demo": Command("", "two minutes: three models, and what nodes decide", Demo, demo),
     "train": Command("[DATASET]", "train on a known dataset or on your own files", Train, train),
     "evaluate": Command("RUN", "score the models of a finished run", Evaluate, evaluate),
     "predict": Command("RUN [GRAPH]", "predict with a finished run, also on a new graph", Predict, predict),

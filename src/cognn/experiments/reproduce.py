@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 from rich.table import Column, Table
 
-from cognn.errors import ConfigError, DataError, Interrupted, RunError
+from cognn.errors import ConfigError, DataError, Interrupted, RunError, need
 from cognn.experiments import EXPERIMENTS, Budget, load_experiment
 from cognn.files.atomic import write
 
@@ -87,6 +87,7 @@ def reproduce(options: Reproduce) -> int:
         if options.search:
             raise ConfigError("against: trains nothing, and --search does; leave one out")
         return _compare(options, options.against)
+    need("matplotlib", f"cognn reproduce {options.name}", "report")
     from cognn.experiments.harness.recipes import recipes_from
     from cognn.experiments.harness.record import lock_record, make_output_folder
     from cognn.experiments.harness.runner import ExperimentRunner

@@ -16,6 +16,8 @@ with :func:`collect`, which opens a run as a :class:`RunView`, and :mod:`cognn.r
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cognn.errors import need
+
 if TYPE_CHECKING:
     from cognn.report import figures
     from cognn.report.data.explain import Why, why
@@ -36,8 +38,11 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     # For start-up: every command imports cognn.report.terminal, few need matplotlib.
-    if name in ("charts", "figures"):
-        return import_module("cognn.report.figures" if name == "figures" else "cognn.report.page.charts")
+    if name == "figures":
+        need("matplotlib", "cognn.report.figures", "report")
+        return import_module("cognn.report.figures")
+    if name == "charts":
+        return import_module("cognn.report.page.charts")
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cognn.errors import RunError
-from cognn.report import figures, head_figures, relation_figures
+from cognn.errors import RunError, need
 from cognn.report.data.relation_tables import relation_tables
 from cognn.report.data.run_view import RunView, collect, model_name, scored_parts, training_curves
 from cognn.report.data.selection import items_to_explain
@@ -36,6 +35,9 @@ def write_report(
         figure_folder: Folder for the figures as SVG, PDF and PNG.
         device: Where to compute; see :func:`~cognn.run.fit.open_run`.
     """
+    need("plotly", "the report", "report")
+    if figure_folder is not None:
+        need("matplotlib", "figures", "report")
     view = collect(run, split, samples, base, device)
     items = [find_item(view, name) for name in why]
     written = [write_page(view, Path(run) / "report.html" if out is None else out, items or None)]
@@ -58,7 +60,7 @@ def find_item(view: RunView, name: str) -> int:
 
 
 def write_figures(
-    view: RunView, folder: str | Path, node: int | None = None, kinds: Iterable[str] = figures.KINDS
+    view: RunView, folder: str | Path, node: int | None = None, kinds: Iterable[str] = ("svg", "pdf", "png")
 ) -> list[Path]:
     """Write the figures of a run: training curves and, for a Co-GNN, actions, kept edges and a neighbourhood.
 
@@ -71,6 +73,8 @@ def write_figures(
         node: The cell of a minesweeper board whose neighbourhood is drawn; by default one with a wrong prediction.
         kinds: Some of ``"svg"``, ``"pdf"`` and ``"png"``.
     """
+    from cognn.report import figures, relation_figures  # Matplotlib is an extra, and only figures need it
+
     title = f"{view.dataset.name}, {model_name(view.fitted.config.model)}"
     drawn: dict[str, Any] = {"training": _training(view, title)}
     if view.trace is not None:
@@ -92,6 +96,8 @@ def write_figures(
 
 
 def _heads(view: RunView, title: str) -> dict[str, Any]:
+    from cognn.report import head_figures
+
     kept = np.stack([groups[0].kept for groups in view.head_decisions["all"]], 1)
     label = "kept edges, expected" if view.expected else "kept edges"
     alike = "similarity of gates" if view.expected else "same action"
@@ -102,6 +108,8 @@ def _heads(view: RunView, title: str) -> dict[str, Any]:
 
 
 def _training(view: RunView, title: str) -> Any:
+    from cognn.report import figures
+
     curve = next(one for one in training_curves(view.fitted.folder) if one["split"] == view.split)
     lines = {part: (curve["epoch"], curve[part]) for part in scored_parts(curve)}
     return figures.curves(lines, "epoch", view.dataset.task.metric.replace("_", " "), title)

@@ -5,9 +5,6 @@ everything up to ``run``.  Start with :func:`cognn.tune.search.tune`; :mod:`~cog
 trains which trial, and :mod:`~cognn.tune.report` writes the result.
 """
 
-from importlib.util import find_spec
+from cognn.errors import need
 
-from cognn.errors import RunError
-
-if find_spec("optuna") is None:  # an optional dependency, which every module here needs
-    raise RunError("tune needs Optuna, which is not installed; pip install 'cognn[tune]'")
+need("optuna", "tune", "tune")  # for every module here

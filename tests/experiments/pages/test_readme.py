@@ -46,7 +46,9 @@ def test_gains_that_are_not_noise_are_bold() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", ["docs/reference/results.md", "docs/reference/reproduce.md"])
+@pytest.mark.parametrize(
+    "page", [*("README.md", "docs/howto/choosing.md"), *("docs/reference/results.md", "docs/reference/reproduce.md")]
+)
 def test_the_tables_of_the_pages_are_those_of_the_records(page: str) -> None:
     root = Path(__file__).parents[3]
     text = (root / page).read_text(encoding="utf-8")

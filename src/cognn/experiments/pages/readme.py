@@ -12,12 +12,16 @@ from typing import Any
 from cognn.errors import RunError
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.pages.action_gain import action_gain_table
+from cognn.experiments.pages.choices import choices_tables
 from cognn.experiments.pages.markdown import markdown_table
+from cognn.experiments.pages.where_it_helps import where_it_helps
 from cognn.statistics.formatting import VERDICT_WORDS, format_mean_std, gain_with_p
 from cognn.statistics.paired_gains import GAINS_TITLE, HEADS_TITLE, OUTLOOK_TITLE
 
 SIGNS = {"above": "▲", "equal": "≈", "below": "▼", "untested": "·"}
 """Between our score and the paper's: ours is better, equal within noise, worse, or not tested."""
+SUMMARIES = {"actions": action_gain_table, "where-it-helps": where_it_helps, "choices": choices_tables}
+"""Tables made from several records."""
 _BLOCK = re.compile(r"(<!-- results: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SIGNIFICANT = (VERDICT_WORDS["above"], VERDICT_WORDS["below"])
 
@@ -25,13 +29,13 @@ _SIGNIFICANT = (VERDICT_WORDS["above"], VERDICT_WORDS["below"])
 def fill_tables(text: str, results: Path, folder: Path = Path()) -> str:
     """Replace the text between the marks ``<!-- results: NAME -->`` and ``<!-- end -->`` by tables of ``results``.
 
-    ``NAME`` is an experiment, or ``actions`` for :func:`~cognn.experiments.pages.action_gain.action_gain_table`.
+    ``NAME`` is an experiment, or one of :data:`SUMMARIES`.
     ``folder`` is that of the page, for its links to the records.
     """
 
     def block(match: re.Match[str]) -> str:
-        if match["name"] == "actions":
-            return "\n".join([match[1], action_gain_table(results), match[3]])
+        if match["name"] in SUMMARIES:
+            return "\n".join([match[1], SUMMARIES[match["name"]](results), match[3]])
         path = results / f"{match['name']}.json"
         if not path.exists():
             raise RunError(f"{path}: not found; run cognn reproduce {match['name']} first")

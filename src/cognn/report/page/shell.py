@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from cognn import __version__
+from cognn.errors import need
 
 BASICS = ("basics.js", "tables.js", "charts.js")
 """Scripts of every page."""
@@ -42,6 +43,7 @@ def asset(name: str, package: str = "cognn.report.page") -> str:
 
 def _plotly() -> str:
     """Plotly's JavaScript from the installed package, escaped for an inline script."""
+    need("plotly", "the report", "report")
     text = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
