@@ -18,8 +18,11 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = (
+    "captum",
     "lightgbm",
     "matplotlib",
+    "onnx",
+    "onnxruntime",
     "optuna",
     "pandas",
     "plotly",

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from torch_geometric.data import Data
 
 import cognn
 from cognn.comparison.compare import Comparison
+from cognn.comparison.page import write_page
+from cognn.comparison.plan import read_plan
+from cognn.comparison.results import watch_rows
 from cognn.data.readers.pyg_data import from_pyg
 from cognn.statistics.formatting import format_score
 
@@ -97,3 +101,11 @@ def test_a_browser_draws_the_page(found: Comparison) -> None:
         assert page.evaluate("document.documentElement.dataset.theme") != before
         browser.close()
     assert wrong == []
+
+
+def test_without_plotly_one_line_says_that_there_is_no_page(found: Comparison, tmp_path, monkeypatch, caplog) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    plan = read_plan(found.folder)
+    assert write_page(tmp_path, plan, watch_rows(found.folder, plan)(), found.result) is None
+    assert "Plotly is not installed; pip install 'cognn[compare]'" in caplog.text
+    assert not list(tmp_path.iterdir())

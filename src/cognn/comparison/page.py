@@ -1,7 +1,9 @@
 """The page of a comparison: one HTML file that opens offline, with verdict, table, charts and options."""
 
+import logging
 from collections.abc import Sequence
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,16 @@ from cognn.files.atomic import write
 from cognn.report.page.shell import BASICS, asset, fill_page
 from cognn.statistics.formatting import format_score
 
+log = logging.getLogger(__name__)
 
-def write_page(folder: Path, plan: Plan, rows: Sequence[RowResults], result: dict[str, Any]) -> Path:
-    """Write the page into the folder of the comparison."""
+
+def write_page(folder: Path, plan: Plan, rows: Sequence[RowResults], result: dict[str, Any]) -> Path | None:
+    """Write the page into the folder of the comparison; without Plotly there is a warning instead, and None."""
+    if find_spec("plotly") is None:
+        log.warning(
+            "the page is left out: Plotly is not installed; pip install 'cognn[compare]' and repeat the command"
+        )
+        return None
     metric = plan.metric.replace("_", " ")
     scripts = [*map(asset, BASICS), asset("compare.js", "cognn.comparison")]
     charts = [chart.as_dict() for chart in compare_charts(folder, plan, rows, result)]

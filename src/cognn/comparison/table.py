@@ -89,7 +89,9 @@ def show(result: dict[str, Any], folder: Path) -> None:
         label = Text(f" {row['model']}", "bold" if row["key"] == result["winner"]["key"] else "")
         table.add_row(label, test_cell(row, metric), *cells, f"{row['seconds']:.0f} s")
     lines = [f"note: {note}" for note in result["notes"]]
-    lines += ["", result["verdict"], "", *commands(result), f"page: {folder / PAGE}"]
+    lines += ["", result["verdict"], "", *commands(result)]
+    if (folder / PAGE).exists():
+        lines.append(f"page: {folder / PAGE}")
     console.print(table)
     console.print(Text(caption(result), "dim"))
     for line in lines:
