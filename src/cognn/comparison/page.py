@@ -23,7 +23,7 @@ def write_page(folder: Path, plan: Plan, rows: Sequence[RowResults], result: dic
     """Write the page into the folder of the comparison; without Plotly there is a warning instead, and None."""
     if find_spec("plotly") is None:
         log.warning(
-            "the page is left out: Plotly is not installed; pip install 'cognn[compare]' and repeat the command"
+            "the page is left out: Plotly is not installed; pip install 'cognn[compare]' and compare again"
         )
         return None
     metric = plan.metric.replace("_", " ")
