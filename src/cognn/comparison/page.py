@@ -22,9 +22,7 @@ log = logging.getLogger(__name__)
 def write_page(folder: Path, plan: Plan, rows: Sequence[RowResults], result: dict[str, Any]) -> Path | None:
     """Write the page into the folder of the comparison; without Plotly there is a warning instead, and None."""
     if find_spec("plotly") is None:
-        log.warning(
-            "the page is left out: Plotly is not installed; pip install 'cognn[compare]' and compare again"
-        )
+        log.warning("the page is left out: Plotly is not installed; pip install 'cognn[compare]' and compare again")
         return None
     metric = plan.metric.replace("_", " ")
     scripts = [*map(asset, BASICS), asset("compare.js", "cognn.comparison")]
