@@ -14,9 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.compiler import is_compiling
-from torch.nn.functional import linear
 
 from cognn.core import kernels, scatter
 from cognn.core.graph import Adjacency
@@ -78,42 +76,6 @@ def heard_max(
 def _closed(gate: Tensor, score: Tensor) -> Tensor:
     """-inf where a gate ``(N,)`` or ``(N, heads)`` is closed, else 0."""
     return spread(torch.where(gate > 0, 0.0, -torch.inf).to(score.dtype), score)
-
-
-def grouped_linear(x: Tensor, weights: Tensor, sizes: list[int]) -> Tensor:
-    """A linear map per group of rows: ``x`` ``(N, in)``, ``weights`` ``(groups, out, in)``, ``sizes`` of the groups."""
-    if is_compiling() or torch.is_autocast_enabled(x.device.type):
-        return torch.cat([linear(part, weight) for part, weight in zip(x.split(sizes), weights, strict=True)])
-    return _GroupedLinear.apply(x, weights, sizes)
-
-
-class _GroupedLinear(Function):
-    """:func:`grouped_linear` without copies of the groups, which took a quarter of a step with 50 relations."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weights: Tensor, sizes: list[int]) -> Tensor:
-        ctx.save_for_backward(x, weights)
-        ctx.sizes = sizes
-        return _products(x, weights.transpose(1, 2), sizes)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        x, weights = ctx.saved_tensors
-        grad = grads[0].contiguous()
-        grad_x = _products(grad, weights, ctx.sizes) if ctx.needs_input_grad[0] else None
-        if not ctx.needs_input_grad[1]:
-            return grad_x, None, None
-        pairs = zip(grad.split(ctx.sizes), x.split(ctx.sizes), strict=True)
-        return grad_x, torch.stack([g.t() @ rows for g, rows in pairs]), None
-
-
-def _products(x: Tensor, matrices: Tensor, sizes: list[int]) -> Tensor:
-    """The rows of every group times its matrix ``(groups, in, out)``."""
-    out = x.new_empty(x.size(0), matrices.size(2))
-    for rows, matrix, part in zip(x.split(sizes), matrices, out.split(sizes), strict=True):
-        torch.mm(rows, matrix, out=part)
-    return out
 
 
 class _Heard(Function):

@@ -1,6 +1,7 @@
 """The relations of a graph: one adjacency per edge type and direction of travel."""
 
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -43,48 +44,126 @@ def relations(graph: Graph, both: bool = False, compact: bool | None = None) -> 
     return tuple(parts)
 
 
-class RelationStack(NamedTuple):
+class PairChunk(NamedTuple):
+    """Consecutive receivers of a :class:`RelationStack` with their pairs, which are sorted by relation."""
+
+    first: int
+    last: int
+    """The receivers ``first`` to ``last - 1``."""
+    edges: slice
+    """The edges of the pairs, in the order of the stack."""
+    ptr: Tensor
+    """Row pointers ``(pairs + 1,)`` into these edges."""
+    sender: Tensor
+    """The sender of every edge."""
+    receiver: Tensor
+    """The receiver of every pair."""
+    groups: list[tuple[int, int]]
+    """The relations that have pairs here, each with their number."""
+    collect_ptr: Tensor
+    collect_pair: Tensor
+    """The pairs of every receiver, as row pointers and columns."""
+
+
+class PairOrder(NamedTuple):
+    """The pairs of a relation and a receiver, and their edges, in the order that the chunks have."""
+
+    adjacency: Adjacency
+    """The matrix ``(pairs, nodes)``: a row for every receiver of every relation.  ``in_edge`` counts all edges."""
+    receivers: Tensor
+    """The receiver ``(pairs,)`` of every row."""
+    relation: Tensor
+    """The relation ``(pairs,)`` of every row."""
+    chunks: list[PairChunk]
+
+
+class RelationStack:
     """All relations as one sparse matrix with a row for every receiver of every relation: ``(pairs, nodes)``.
 
     One product sums the messages of all relations, and its cost does not depend on their number.
 
     Attributes:
-        adjacency: The matrix.  Its rows are sorted by relation, then receiver.
+        adjacency: The matrix.  Its rows are sorted by chunk of receivers, then relation, then receiver.
         receivers: The receiver ``(pairs,)`` of every row.
-        collect: The matrix ``(nodes, pairs)`` that adds the rows of a receiver.
-        sizes: Number of rows of each relation.
-        edge_relation: The relation ``(E,)`` of every edge, in the order of ``adjacency.in_edge``.
         pair_relation: The relation ``(pairs,)`` of every row.
+        edge_relation: The relation ``(E,)`` of every edge, in the order of ``adjacency.in_edge``.
+        collect: The matrix ``(nodes, pairs)`` that adds the rows of a receiver.
+        chunks: The rows in chunks that stay in fast memory.
+        num_nodes: Number of nodes of the graph.
     """
 
-    adjacency: Adjacency
-    receivers: Tensor
-    collect: Adjacency
-    sizes: list[int]
-    edge_relation: Tensor
-    pair_relation: Tensor
+    def __init__(self, sender: Tensor, receiver: Tensor, kinds: Tensor, graph: Graph, count: int, chunk: int) -> None:
+        self._ends, self._kinds, self._sizes = (sender, receiver), kinds, (graph.num_nodes, count, chunk)
+        self.num_nodes = graph.num_nodes
+        self.adjacency, self.receivers, self.pair_relation, self.chunks = pair_order(
+            sender, receiver, kinds, *self._sizes
+        )
+        number = torch.arange(len(self.receivers), device=graph.device)
+        ends = torch.stack([number, self.receivers])
+        self.collect = _rectangular(ends, len(number), graph.num_nodes)
+        self._order = self.adjacency.in_edge.long()
+        self.edge_relation = kinds[self._order]
+        self.adjacency.in_edge = (self._order % max(graph.num_edges, 1)).to(self.adjacency.in_ptr)
+
+    @cached_property
+    def reversed(self) -> tuple[list[PairChunk], Tensor]:
+        """The chunks of the reversed edges, for the backward pass, and the place in this stack of each of their edges.
+
+        Their pairs are of a relation and a sender, and hear the receivers.
+        """
+        with torch.inference_mode(False):
+            order = pair_order(*self._ends[::-1], self._kinds, *self._sizes)
+            place = torch.empty_like(self._order)
+            place[self._order] = torch.arange(len(place), device=place.device)
+            return order.chunks, place[order.adjacency.in_edge.long()]
 
 
-def relation_stack(graph: Graph, both: bool = False) -> RelationStack:
+CHUNK = 1 << 15
+"""Number of pairs whose sums are in memory at a time."""
+
+
+def relation_stack(graph: Graph, both: bool = False, chunk: int = CHUNK) -> RelationStack:
     """The stacked relations of ``graph`` by edge type; with ``both``, then those of the reversed edges.  Cached."""
-    stack: RelationStack = graph.once(("relation stack", both), partial(_stack, graph, both))
+    stack: RelationStack = graph.once(("relation stack", both, chunk), partial(_stack, graph, both, chunk))
     return stack
 
 
-def _stack(graph: Graph, both: bool) -> RelationStack:
+def _stack(graph: Graph, both: bool, chunk: int) -> RelationStack:
     sender, receiver = torch.cat([graph.edge_index, graph.edge_index.flip(0)], 1) if both else graph.edge_index
     types = torch.zeros_like(graph.edge_index[0]) if graph.edge_type is None else graph.edge_type
     kinds = torch.cat([types, types + graph.num_relations]) if both else types
-    pairs, pair = (kinds * graph.num_nodes + receiver).unique(return_inverse=True)
-    receivers, of_pair = pairs % max(graph.num_nodes, 1), pairs // max(graph.num_nodes, 1)
-    adjacency = _rectangular(torch.stack([sender, pair]), graph.num_nodes, len(pairs))
-    order = adjacency.in_edge.long()
-    adjacency.in_edge = (order % max(graph.num_edges, 1)).to(adjacency.in_ptr)
-    collect = _rectangular(torch.stack([torch.arange(len(pairs)).to(pairs), receivers]), len(pairs), graph.num_nodes)
-    count = graph.num_relations * (1 + both)
-    return RelationStack(
-        adjacency, receivers, collect, torch.bincount(of_pair, minlength=count).tolist(), kinds[order], of_pair
-    )
+    return RelationStack(sender, receiver, kinds, graph, graph.num_relations * (1 + both), chunk)
+
+
+def pair_order(
+    sender: Tensor, receiver: Tensor, kinds: Tensor, num_nodes: int, count: int, chunk: int = CHUNK
+) -> PairOrder:
+    """Sort edges ``(E,)`` of ``count`` relations by chunk of receivers, then relation, then receiver, then sender."""
+    nodes = max(num_nodes, 1)
+    number = torch.bincount((kinds * nodes + receiver).unique() % nodes, minlength=nodes)  # of pairs, per receiver
+    chunk_of = (number.cumsum(0) - number) // chunk
+    pairs, pair = ((chunk_of[receiver] * count + kinds) * nodes + receiver).unique(return_inverse=True)
+    receivers, group = pairs % nodes, pairs // nodes
+    adjacency = _rectangular(torch.stack([sender, pair]), num_nodes, len(pairs))
+    of_receiver = torch.sort(receivers, stable=True).indices  # pairs by receiver, then relation
+    collect_ptr = torch.cat([number.new_zeros(1), number.cumsum(0)])
+    chunks, sizes = [], torch.bincount(group).tolist()
+    number_of_chunks = int(chunk_of[-1]) + 1 if num_nodes else 0
+    bounds = torch.searchsorted(chunk_of, torch.arange(number_of_chunks + 1).to(chunk_of)).tolist()
+    for index, (first, last) in enumerate(pairwise(bounds)):
+        low, high = int(collect_ptr[first]), int(collect_ptr[last])
+        ptr = adjacency.in_ptr[low : high + 1]
+        edges = slice(int(ptr[0]), int(ptr[-1]))
+        here = sizes[index * count : (index + 1) * count]
+        chunks.append(
+            PairChunk(
+                *(first, last, edges, ptr - ptr[0], adjacency.in_sender[edges]),
+                *(receivers[low:high], [(relation, size) for relation, size in enumerate(here) if size]),
+                (collect_ptr[first : last + 1] - low).to(ptr),
+                (of_receiver[low:high] - low).to(ptr),
+            )
+        )
+    return PairOrder(adjacency, receivers, group % count, chunks)
 
 
 def _rectangular(edge_index: Tensor, num_senders: int, num_receivers: int) -> Adjacency:

@@ -12,6 +12,7 @@ from torch import Tensor, cat, stack, where
 
 from cognn.core import ops
 from cognn.core.graph import Adjacency
+from cognn.core.relational_sum import relational_sum
 from cognn.core.relations import Relation, RelationStack
 from cognn.nn.edge_features import EdgeMessages
 
@@ -79,24 +80,30 @@ class Hearing(NamedTuple):
                 gates = Gates(gates.listen[nodes[: adjacency.num_receivers]], gates.broadcast[nodes])
             yield nodes, self._replace(adjacency=adjacency, gates=gates, relations=())
 
-    def stacked(self) -> "tuple[Hearing, Tensor | None]":
-        """The hearing of all relations at once, for one head, and the listen gate of every row of the stack.
+    def stacked(self) -> "tuple[Hearing, Tensor | None, Tensor | None]":
+        """The hearing of all relations at once, for one head; the listen gates of its rows, and those of the nodes.
 
         Its receivers are the rows, and all of them listen.  Broadcast gates per relation become one number per edge.
         """
         assert self.stack is not None
-        adjacency, receivers = self.stack.adjacency, self.stack.receivers
+        adjacency, relation = self.stack.adjacency, self.stack.pair_relation
         heard = self._replace(adjacency=adjacency, gates=None, stack=None)
         if self.gates is None:
-            return heard, None
+            return heard, None, None
         listen, broadcast = self.gates
         if listen.dim() == 3:
             edge_gate = broadcast[adjacency.in_sender.long(), self.stack.edge_relation, 0]
-            ones = listen.new_ones(adjacency.num_senders + adjacency.num_receivers)
-            gates = Gates(ones[: adjacency.num_receivers], ones[: adjacency.num_senders])
-            return heard._replace(gates=gates, stack_gate=edge_gate), listen[receivers, self.stack.pair_relation, 0]
-        ones = listen.new_ones(adjacency.num_receivers)
-        return heard._replace(gates=Gates(ones, broadcast)), listen[receivers]
+            return heard._replace(stack_gate=edge_gate), listen[self.stack.receivers, relation, 0], None
+        return heard._replace(gates=Gates(listen.new_ones(adjacency.num_receivers), broadcast)), None, listen
+
+    def mapped(self, stack: RelationStack, x: Tensor, matrices: Tensor, scale: Tensor | None) -> Tensor:
+        """The sum ``(N, out)`` of what the rows of a stack hear, times their ``scale`` and mapped by their relation.
+
+        ``matrices`` are those of :func:`cognn.core.relational_sum.relational_sum`.
+        """
+        weight = self._weight(None if scale is None else scale.index_select(0, self.adjacency.in_receiver))
+        sent = x if self.gates is None else ops.scale_rows(self.gates.broadcast, x)
+        return relational_sum(stack, sent, matrices, weight)
 
     def by_head(self, heads: int) -> "list[Hearing]":
         """The hearing of each of ``heads`` heads; one gate per node, or per edge, is that of all."""

@@ -125,11 +125,14 @@ class RelationWeights(nn.Module):
         if self.coefficient is not None:
             nn.init.normal_(self.coefficient, std=self.coefficient.size(1) ** -0.5)
 
+    def blocks(self) -> Tensor:
+        """The diagonal blocks ``(relations, blocks, out / blocks, in / blocks)`` of the matrices."""
+        weight: Tensor = self.weight
+        return weight if self.coefficient is None else torch.einsum("rb,bkoi->rkoi", self.coefficient, weight)
+
     def matrices(self) -> Tensor:
         """The matrices ``(relations, out, in)``."""
-        weight: Tensor = self.weight
-        if self.coefficient is not None:
-            weight = torch.einsum("rb,bkoi->rkoi", self.coefficient, weight)
+        weight = self.blocks()
         if weight.size(1) == 1:
             return weight[:, 0]
         diagonal = torch.eye(weight.size(1), dtype=weight.dtype, device=weight.device)
@@ -217,24 +220,21 @@ class RelationalLayer(CooperativeLayer):
         return out.index_add(0, torch.cat(rows), torch.cat(messages)) if rows else out
 
     def _update_stacked(self, x: Tensor, hearing: Hearing, stack: RelationStack) -> Tensor:
-        """The update with one sparse product for all relations, instead of one for each.
-
-        The rows are scaled while they are collected: they may be many more than nodes.
-        """
-        heard, factors = hearing.stacked()
+        """The update with one sparse product for all relations, instead of one for each."""
+        heard, scale, listen = hearing.stacked()
         if self.kind == "mean":
-            scale = mean_scale(heard, self.mean_over, x.dtype)
-            factors = scale if factors is None else factors * scale
-        matrices, shares = self.weights.matrices(), [self._share(index) for index in range(self.spec.count)]
+            mean = mean_scale(heard, self.mean_over, x.dtype)
+            scale = mean if scale is None else scale * mean
+        matrices, shares = self.weights.blocks(), [self._share(index) for index in range(self.spec.count)]
         if shares[0] is not None:
             share = torch.stack([torch.as_tensor(share, dtype=x.dtype, device=x.device) for share in shares])
-            of_row = share[stack.pair_relation]
-            factors = of_row if factors is None else factors * of_row
-        message = ops.grouped_linear(heard.sum(x), matrices, stack.sizes)
+            matrices = matrices * share.view(-1, 1, 1, 1)
+        message = heard.mapped(stack, x, matrices, scale)
         if self.edges is not None:
-            message = message + heard.edges(self.edges)
-        weight = None if factors is None else factors[stack.collect.in_sender.long()]
-        return self.lin_self(hearing.own(x)) + ops.heard(stack.collect, message, weight=weight)
+            rows = heard.edges(self.edges, scale=scale)
+            rows = rows if shares[0] is None else rows * share[stack.pair_relation].unsqueeze(1)
+            message = message + ops.heard(stack.collect, rows)
+        return self.lin_self(hearing.own(x)) + ops.scale_rows(listen, message)
 
     def _message(self, index: int, x: Tensor, hearing: Hearing, matrix: Tensor | None) -> Tensor:
         if matrix is None:
