@@ -34,7 +34,7 @@ class OneHop:
             place[n_id] = torch.arange(len(n_id))
             attr = None if self.data.edge_attr is None else self.data.edge_attr[edges]
             local = torch.stack([place[sender[edges]], place[receiver[edges]]])
-            more = {"edge_weight": self.data.edge_weight[edges]} if "edge_weight" in self.data else {}
+            more = {name: self.data[name][edges] for name in ("edge_weight", "edge_type") if name in self.data}
             yield Data(n_id=n_id, edge_index=local, edge_attr=attr, batch_size=len(seeds), **more)
 
 
@@ -91,6 +91,20 @@ def test_edge_weights(env: str) -> None:
         net.inference(OneHop(data, 7))
 
 
+@pytest.mark.parametrize("options", [{}, {"env": "gcn", "action": "gcn", "action_heads": 2}, {"env": "gin"}])
+def test_relations(options: dict) -> None:
+    data, net = graph(), model(num_relations=5, **options)
+    with pytest.raises(DataError, match=r"^loader: loader.data has no edge_type, but the model has 5 relations$"):
+        net.inference(OneHop(data, 7))
+    data.edge_type = torch.arange(EDGES) % 4
+    with torch.no_grad():
+        expected = net(data.x, data.edge_index, edge_type=data.edge_type)
+    torch.testing.assert_close(net.inference(OneHop(data, 7)), expected, rtol=1e-5, atol=1e-5)
+    data.edge_type = data.edge_type + 2
+    with pytest.raises(ValueError, match="edge_type: "):
+        net.inference(OneHop(data, 7))
+
+
 @pytest.mark.parametrize("sharing", ["per_layer", "shared"])
 @pytest.mark.parametrize("attr", [torch.randn(EDGES, 2), torch.arange(EDGES) % 4])
 def test_edge_features(attr: torch.Tensor, sharing: str) -> None:
@@ -117,6 +131,10 @@ def test_drawn_actions_are_drawn_again_by_seed() -> None:
     [
         ({"pool": "mean"}, "layer-wise inference is for cognn models of node tasks"),
         ({"env": lambda i, o: GraphConv(i, o)}, "a layer of PyG may read more than neighbours"),
+        (
+            {"directions": "both"},
+            r"directions: .* lacks those that leave them; call model\(x, edge_index\), or run layer",
+        ),
         ({"jk": "cat"}, "jk: layer-wise inference keeps the states of one layer at a time; use jk=None or 'last'"),
     ],
 )

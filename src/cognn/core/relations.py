@@ -1,5 +1,6 @@
 """The relations of a graph: one adjacency per edge type and direction of travel."""
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,6 +43,49 @@ def relations(graph: Graph, both: bool = False, compact: bool | None = None) -> 
     for each in graphs:
         parts += each.once(("relations", compact), partial(_split, each, compact))
     return tuple(parts)
+
+
+def block_relations(
+    blocks: Sequence[Adjacency], edge_type: Tensor | None, num_relations: int, compact: bool | None = None
+) -> tuple[Relation, ...]:
+    """:func:`relations` of a block of a larger graph, from its incoming edges; with a second adjacency, then that.
+
+    Args:
+        blocks: The incoming edges, and those of the reversed graph, whose ``in_edge`` counts on.
+        edge_type: The relation of every edge of all blocks, by ``in_edge``; None if there is one.
+        num_relations: Number of relations.
+        compact: As for :func:`relations`.
+    """
+    compact = num_relations * len(blocks) > FEW if compact is None else compact
+    parts: list[Relation] = []
+    for block in blocks:
+        if edge_type is None:
+            parts += [Relation(block)] * num_relations  # more than one of a graph without edges
+            continue
+        kinds, order = edge_type[block.in_edge.long()].sort(stable=True)  # by relation, then receiver
+        sizes = torch.bincount(kinds, minlength=num_relations).tolist()
+        parts += [_block_part(block, edges, compact) for edges in order.split(sizes)]
+    return tuple(parts)
+
+
+def _block_part(block: Adjacency, edges: Tensor, compact: bool) -> Relation:
+    """The relation with some edges of a block, given in its order."""
+    ends, nodes = torch.stack([block.in_sender, block.in_receiver])[:, edges], None
+    if compact:
+        sender, receiver = ends.long()
+        receivers, count = receiver.unique_consecutive(return_counts=True)
+        senders = sender.unique()
+        nodes = torch.cat([receivers, senders[~torch.isin(senders, receivers)]])
+        place = ends.new_empty(block.num_senders)
+        place[nodes] = torch.arange(len(nodes), dtype=place.dtype, device=place.device)
+        ends = place[ends.long()]
+    else:
+        count = torch.bincount(ends[1].long(), minlength=block.num_receivers)
+    in_ptr = torch.cat([count.new_zeros(1), count.cumsum(0)]).to(block.in_ptr.dtype)
+    part = Adjacency.of_receivers(in_ptr, ends, block.num_senders if nodes is None else len(nodes))
+    for each in {part, part.loopless}:
+        each.in_edge = block.in_edge[edges[each.in_edge.long()]]
+    return Relation(part, nodes)
 
 
 class PairChunk(NamedTuple):

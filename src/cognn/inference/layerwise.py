@@ -17,6 +17,7 @@ from cognn.data.store.store import CHUNK, Store
 from cognn.errors import ConfigError, DataError, RunError
 from cognn.files.mapped_arrays import release
 from cognn.inference.blocks import BlockCutter
+from cognn.inference.reverse import reversed_edges
 from cognn.inference.scratch import Scratch
 from cognn.nn.checks import usable_weights
 from cognn.nn.encoders import Encoded
@@ -61,8 +62,9 @@ def infer(
     calls = [[each.actions, list(each.key), each.keep] for each in passes]
     scratch.begin({"model": fingerprint(model), "store": store.identity, "passes": calls}, resume)
     scratch.room = room // 4
-    # With several heads a node has gates and counts besides its states, and its logits.
+    # With several heads or relations a node has gates and counts besides its states, and its logits.
     heads = network.space.heads if network.space.heads > 1 else 0
+    heads += network.relations.count if network.relations.count > 1 else 0
     width = max(store.arrays["x"].shape[1], network.hidden_channels + heads, network.space.width * heads, 16)
     edge_width = max(layer.edge_width for layer in network.modules() if isinstance(layer, CooperativeLayer))
     blocks = BlockCutter(store, room // 2, width, edge_width, network.encoder.weight.device)
@@ -80,6 +82,8 @@ def run_stages(
 ) -> None:
     """:func:`infer` with given blocks."""
     network = checked_network(model, store)
+    if network.relations.directions == "both":
+        blocks.reverse = reversed_edges(store, scratch, blocks.room)
     encode = partial(_encode, model, store)
     stages = [
         stage for each in passes for stage in LayerwiseStages(network, encode, store.num_nodes, scratch, each).stages()

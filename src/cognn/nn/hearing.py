@@ -38,7 +38,7 @@ class Hearing(NamedTuple):
         edge_attr: Edge features ``(E, columns)`` in the order of ``edge_index``, or None.
         mask: Edge mask ``(E,)`` of a PyG explainer in the same order, or None.
         sender_degree: :meth:`degree_with_loop` of every sender, for a block, which lacks the edges of its outside
-            senders.
+            senders; with relations their :meth:`heard_count`, ``(senders, relations, heads)``.
         relations: The relations of a relational model, by edge type and direction; else empty.
         stack: All of them as one matrix, for models with one head, which is faster.
         stack_gate: A gate ``(E,)`` of every edge of a stack, sorted by receiver, or None.
@@ -78,7 +78,22 @@ class Hearing(NamedTuple):
                 gates = Gates(*(gate[:, index, 0] if squeeze else gate[:, index] for gate in gates))
             if gates is not None and nodes is not None:
                 gates = Gates(gates.listen[nodes[: adjacency.num_receivers]], gates.broadcast[nodes])
-            yield nodes, self._replace(adjacency=adjacency, gates=gates, relations=())
+            degree = self.sender_degree
+            if degree is not None:
+                degree = degree[:, index, 0] if degree.size(2) == 1 else degree[:, index]
+                degree = degree if nodes is None else degree[nodes]
+            yield nodes, self._replace(adjacency=adjacency, gates=gates, sender_degree=degree, relations=())
+
+    def counts_by_relation(self, num_receivers: int) -> Tensor:
+        """:meth:`heard_count` in every relation: ``(receivers, relations)``, or ``(receivers, relations, heads)``."""
+        counts = []
+        for nodes, heard in self.by_relation():
+            count = heard.heard_count()
+            if nodes is not None:
+                place = nodes[: len(count)]
+                count = count.new_zeros(num_receivers, *count.shape[1:]).index_copy(0, place, count)
+            counts.append(count)
+        return stack(counts, 1)
 
     def stacked(self) -> "tuple[Hearing, Tensor | None, Tensor | None]":
         """The hearing of all relations at once, for one head; the listen gates of its rows, and those of the nodes.
@@ -199,7 +214,9 @@ class Hearing(NamedTuple):
         return degree if self.edge_weight is None else degree.masked_fill(degree == 0, inf)
 
     def sender_counts(self) -> Tensor:
-        """:meth:`heard_count` of every sender."""
+        """:meth:`heard_count` of every sender; layers that call this set ``needs_sender_degree``."""
+        if self.sender_degree is not None:
+            return self.sender_degree
         count = self.heard_count()
         silent = self.adjacency.num_senders - self.adjacency.num_receivers  # nodes that only send in this relation
         return cat([count, count.new_zeros(silent, *count.shape[1:])]) if silent else count

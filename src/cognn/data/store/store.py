@@ -85,7 +85,11 @@ class Store:
         """The relations of the edges ``first`` to ``last``, excluding the latter; None if there is one relation."""
         if "edge_type" not in self.arrays:
             return None
-        types = torch.from_numpy(np.array(self.arrays["edge_type"][first:last])).long()
+        return self.checked_types(torch.from_numpy(np.array(self.arrays["edge_type"][first:last])))
+
+    def checked_types(self, types: Tensor) -> Tensor:
+        """The relations of some edges, after checking that they exist."""
+        types = types.long()
         if len(types) and not 0 <= int(types.min()) <= int(types.max()) < self.num_relations:
             raise DataError(f"{self.path}: edge_type has relations that do not exist; {AGAIN}")
         return types

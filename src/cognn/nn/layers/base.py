@@ -19,7 +19,8 @@ class CooperativeLayer(MessagePassing):
     """
 
     needs_sender_degree: bool = False
-    """Whether ``update`` calls :meth:`Hearing.sender_degrees`, which layer-wise inference then computes first."""
+    """Whether ``update`` calls :meth:`Hearing.sender_degrees` or ``sender_counts``; layer-wise inference then computes
+    these first."""
     divides: bool = False
     """Whether it divides by sums of the edge weights, which must then be 0 or more."""
     edge_width: int = 0

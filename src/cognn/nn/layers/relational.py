@@ -174,7 +174,7 @@ class RelationalLayer(CooperativeLayer):
     ) -> None:
         super().__init__(in_channels, out_channels)
         self.kind, self.spec, self.mean_over = kind, spec, mean_over
-        self.divides = kind in ("mean", "gcn", "gat")
+        self.divides, self.needs_sender_degree = kind in ("mean", "gcn", "gat"), kind == "gcn"
         self.lin_self = nn.Linear(in_channels, out_channels)
         self.convs: nn.ModuleList | None = None
         if kind in OWN_LAYERS:

@@ -10,9 +10,9 @@ from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from cognn.core.graph import Adjacency
-from cognn.core.graph_checks import check_weight_type
+from cognn.core.graph_checks import check_edge_type, check_weight_type
 from cognn.core.sparse_features import take_rows
-from cognn.errors import DataError
+from cognn.errors import DataError, RunError
 from cognn.nn.checks import usable_weights
 from cognn.nn.edge_features import NO_EDGES
 from cognn.nn.layerwise.stages import LayerwiseStages, NodeBlock, Pass, check_model
@@ -36,6 +36,11 @@ class Memory(dict[str, NDArray[Any]]):
 def infer_from_loader(model: Any, loader: Iterable[Any], device: torch.device | str | None = None) -> Tensor:
     """See :meth:`cognn.CoGNN.inference`."""
     check_model(model)
+    if model.relations.directions == "both":
+        raise RunError(
+            "directions: a batch of a NeighborLoader has the edges into its nodes and lacks those that leave them; call"
+            " model(x, edge_index), or run layer by layer on a store (cognn data build)"
+        )
     data = getattr(loader, "data", None)
     if data is None or getattr(data, "x", None) is None:
         raise DataError("loader: expected a NeighborLoader of one graph, whose loader.data has x")
@@ -44,6 +49,10 @@ def infer_from_loader(model: Any, loader: Iterable[Any], device: torch.device | 
     if getattr(data, "edge_weight", None) is not None:
         check_weight_type(data.edge_weight, data.num_edges)
         usable_weights(data.edge_weight, model)
+    if model.num_relations > 1:
+        if getattr(data, "edge_type", None) is None:
+            raise DataError(f"loader: loader.data has no edge_type, but the model has {model.num_relations} relations")
+        check_edge_type(data.edge_type, model.num_relations, data.num_edges)
     out = torch.empty(nodes, model.out_channels, dtype=model.encoder.weight.dtype)
 
     def sink(first: int, last: int, rows: Tensor) -> None:
@@ -79,7 +88,9 @@ def _blocks(loader: Iterable[Any], nodes: int, device: torch.device, model: Any)
         in_ptr = receiver.new_zeros(last - first + 1)
         in_ptr[1:] = torch.bincount(receiver[order], minlength=last - first).cumsum(0)
         adjacency = Adjacency.of_receivers(in_ptr, batch.edge_index[:, order], len(batch.n_id)).to(device)
-        weight = getattr(batch, "edge_weight", None)
+        weight, types = getattr(batch, "edge_weight", None), getattr(batch, "edge_type", None)
+        adjacency.num_relations = model.num_relations
+        adjacency.edge_type = None if types is None else types[order].long().to(device)
         adjacency.edge_weight = None if weight is None else weight[order].to(device)
         attr = batch.edge_attr[order].to(device) if takes_edges else None
         attr = attr.unsqueeze(1) if attr is not None and attr.dim() == 1 else attr

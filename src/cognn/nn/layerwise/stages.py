@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from cognn.core.graph import Adjacency
 from cognn.core.random import keyed_bits
+from cognn.core.relations import block_relations
 from cognn.errors import RunError
 from cognn.files.mapped_arrays import release
 from cognn.nn.actions import ActionMode
@@ -45,6 +46,9 @@ class NodeBlock(NamedTuple):
     edge_attr: Tensor | None
     max_resident: int
     """Bytes of a mapped array that may be in memory at a time."""
+    reverse: Adjacency | None = None
+    """The edges that leave the block, reversed, for messages against the edges.  Their ``in_edge`` counts on from the
+    incoming edges; types, weights and features are of both."""
 
     @property
     def size(self) -> int:
@@ -74,11 +78,6 @@ def check_model(model: Any) -> None:
         raise RunError(f"{type(model).__name__}: layer-wise inference is for cognn models of node tasks")
     if any(isinstance(layer, WrappedLayer) for layer in model.modules()):
         raise RunError("env, action: a layer of PyG may read more than neighbours; use sum, mean, gcn, gin or gat")
-    if model.relations.count > 1:
-        raise RunError(
-            "directions, num_relations: layer-wise inference reads the incoming edges of one relation; call"
-            " model(x, edge_index) on the complete graph instead"
-        )
     if model.space.site == "edge":
         raise RunError("action_space: layer-wise inference knows actions of nodes; call model(x, edge_index) instead")
     if model.training:
@@ -217,20 +216,37 @@ class LayerwiseStages:
         """The hearing of a block, with the degrees of its senders if the layer needs them."""
         degree = None
         if cast(CooperativeLayer, layer).needs_sender_degree:
-            degree = self._rows("kept-degree" if acts else "degree", block).squeeze(1)
+            degree = self._by_relation(
+                self._rows("kept-degree" if acts else "degree", block), self.model.relations.count
+            )
         return self._heard(block, acts)._replace(edge_attr=block.edge_attr, sender_degree=degree)
 
     def _heard(self, block: NodeBlock, acts: bool) -> Hearing:
-        weight = block.adjacency.edge_weight
-        weight = None if weight is None else weight.to(self.dtype)
-        return Hearing(block.adjacency, self._gates(block) if acts else None, edge_weight=weight)
+        adjacency, spec = block.adjacency, self.model.relations
+        weight = None if adjacency.edge_weight is None else adjacency.edge_weight.to(self.dtype)
+        hearing = Hearing(adjacency, self._gates(block) if acts else None, edge_weight=weight)
+        if spec.count == 1:
+            return hearing
+        blocks = [adjacency] if block.reverse is None else [adjacency, block.reverse]
+        parts = block_relations(blocks, adjacency.edge_type, spec.num_relations, spec.compact)
+        return hearing._replace(relations=parts)
 
     def _gates(self, block: NodeBlock) -> Gates:
-        listen, broadcast = (self._rows(name, block).to(self.dtype).squeeze(1) for name in Gates._fields)
+        rows = (self._rows(name, block).to(self.dtype) for name in Gates._fields)
+        listen, broadcast = (self._by_relation(gates, self.model.space.relations) for gates in rows)
         return Gates(listen[: block.size].contiguous(), broadcast.contiguous())
 
+    def _by_relation(self, rows: Tensor, relations: int) -> Tensor:
+        """Stored rows ``(N, heads)``, or ``(N, relations * heads)``, in the shape of gates."""
+        return rows.squeeze(1) if relations == 1 else rows.unflatten(1, (relations, -1))
+
     def _count(self, block: NodeBlock, name: str, acts: bool) -> None:
-        self._write(name, block, self._heard(block, acts).degree_with_loop().view(block.size, -1))
+        heard = self._heard(block, acts)
+        if heard.relations:
+            count = heard.counts_by_relation(block.size).to(self.dtype)
+        else:
+            count = heard.degree_with_loop()
+        self._write(name, block, count.view(block.size, -1))
 
     def _array(self, name: str, width: int, dtype: Any = None) -> NDArray[Any]:
         return self.scratch.array(
