@@ -6,7 +6,8 @@ in knowledge graphs.  ``bases`` shares 4 matrices between all relations, ``block
 
     python -m benchmarks.relations
 
-Goal: 50 relations x 1M edges train within 2 times the homogeneous graph, in the best parametrisation.
+Goal: 50 relations x 1M edges train within 2 times the homogeneous graph.  There are 742,000 pairs of a relation and a
+node that hears it, and with full matrices or bases a matrix product has a row for each.
 """
 
 from collections.abc import Callable

@@ -133,7 +133,7 @@ def test_drawn_actions_are_drawn_again_by_seed() -> None:
         ({"env": lambda i, o: GraphConv(i, o)}, "a layer of PyG may read more than neighbours"),
         (
             {"directions": "both"},
-            r"directions: .* lacks those that leave them; call model\(x, edge_index\), or run layer",
+            r"directions: .* lacks those that leave them; call model\(x, edge_index\), or",
         ),
         ({"jk": "cat"}, "jk: layer-wise inference keeps the states of one layer at a time; use jk=None or 'last'"),
     ],

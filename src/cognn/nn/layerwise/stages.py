@@ -242,10 +242,7 @@ class LayerwiseStages:
 
     def _count(self, block: NodeBlock, name: str, acts: bool) -> None:
         heard = self._heard(block, acts)
-        if heard.relations:
-            count = heard.counts_by_relation(block.size).to(self.dtype)
-        else:
-            count = heard.degree_with_loop()
+        count = heard.counts_by_relation(block.size) if heard.relations else heard.degree_with_loop()
         self._write(name, block, count.view(block.size, -1))
 
     def _array(self, name: str, width: int, dtype: Any = None) -> NDArray[Any]:
