@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import torch
 from polars.testing import assert_frame_equal
+from scipy.sparse import random_array
 from torch_geometric.data import Data
 
 import cognn
@@ -392,3 +393,15 @@ def test_lists_are_named_and_take_no_degrees(capsys: pytest.CaptureFixture[str])
     assert "1 multi-hot (words: 7)" in check(capsys, words)
     assert main(["train", *words, *SMALL, "--out", "run"]) == 0
     assert "1 multi-hot (words: 7)" in flat(capsys.readouterr().err)
+
+
+def test_sparse_features_and_edge_features_of_an_archive_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    x, ends, y = numbers()
+    words = random_array((len(x), 30), density=0.1, rng=np.random.default_rng(1), format="csr")
+    parts = {"data": words.data, "indices": words.indices, "indptr": words.indptr, "shape": np.array(words.shape)}
+    np.savez("g.npz", edge_index=ends, y=y, edge_attr=np.random.default_rng(5).normal(7, 3, ends.shape[1]), **parts)
+    out = check(capsys, ["g.npz", "--directed"])
+    assert "taken as 30 as they are, sparse" in out
+    assert "edge features 1 standardised" in out
+    assert main(["train", "g.npz", "--directed", "--env", "gin", *SMALL, "--out", "run"]) == 0
+    assert "features: 30 as they are, sparse" in flat(capsys.readouterr().err)

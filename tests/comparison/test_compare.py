@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -201,14 +202,22 @@ def test_python_takes_pyg_data_and_opens_the_runs(tmp_path) -> None:
         cognn.compare(data, jobs=2)
 
 
-def test_sparse_features_have_no_trees_and_edge_weights_are_used(tmp_path, caplog) -> None:
+def test_sparse_features_and_edge_weights_are_used(tmp_path) -> None:
     edges, x = torch.randint(60, (2, 200)), torch.rand(60, 30).round()
     data = Data(x=x.to_sparse_csr(), edge_index=edges, edge_weight=torch.rand(200), y=torch.arange(60) % 2)
     found = cognn.compare(data, tmp_path / "found", random_splits=2, **QUICK | {"epochs": 1, "trials": 1})
-    assert "gradient boosting is left out: the features are sparse" in caplog.text
-    keys = {row["key"] for row in found.result["rows"]}
-    assert keys >= {"mlp", "base", "cognn"}
-    assert not any(key.startswith("trees") for key in keys)
+    assert {"mlp", "trees", "trees-neighbours", "base", "cognn"} <= {row["key"] for row in found.result["rows"]}
+    assert all(row["test"] is not None for row in found.result["rows"])
+
+
+def test_sparse_and_dense_features_are_the_same_table() -> None:
+    x, weight = torch.rand(20, 6).round(), torch.rand(60)
+    tables = []
+    for given in (x, x.to_sparse_csr()):
+        data = Data(x=given, edge_index=torch.arange(120).reshape(2, 60) * 7 % 20, edge_weight=weight)
+        data.y = torch.arange(20) % 2
+        tables.append(item_features(from_pyg(data, "binary"), neighbours=True))
+    np.testing.assert_allclose(np.nan_to_num(tables[0]), tables[1].toarray(), rtol=1e-5)
 
 
 def test_trees_see_the_weighted_means_of_neighbours() -> None:

@@ -55,3 +55,14 @@ def test_a_bar_shows_a_name_as_it_is(name: str, monkeypatch: pytest.MonkeyPatch)
     with progress.counting() as count:
         count(name, 1, 2)
     assert name in screen.getvalue()
+
+
+@pytest.mark.parametrize(("name", "remedy"), [("no", "--class-weight balanced"), ("link", "--threshold validation")])
+def test_one_class_for_all_comes_with_a_remedy(name: str, remedy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    score = {"mean": 0.6, "std": None}
+    split = {"split": 0, "train": 0.6, "val": 0.6, "test": 0.6, "best_epoch": 1, "epochs": 1, "seconds": 1.0}
+    summary = {"dataset": "d", "model": "m", "metric": "roc_auc", "splits": [split | {"only_class": name}]}
+    show_summary(summary | dict.fromkeys(("train", "val", "test"), score), Path("run"))
+    shown = capsys.readouterr().out
+    assert f"all test items are predicted as '{name}'" in shown
+    assert remedy in shown

@@ -178,10 +178,10 @@ def make_plan(options: CompareOptions, dataset: Dataset) -> Plan:
     decide(config.train, dataset)
     splits = parse_numbers("splits", config.data.splits, len(dataset.splits))
     networks, directed = options.networks(), is_directed(dataset)
-    sparse = is_sparse(dataset.x)
-    rows = make_rows(config.model.env, directed, have_lightgbm() and not sparse, networks)
-    if sparse:
-        log.warning("gradient boosting is left out: the features are sparse, and it would make them dense")
+    pooled = is_sparse(dataset.x) and not dataset.task.readout.one_graph
+    rows = make_rows(config.model.env, directed, have_lightgbm() and not pooled, networks)
+    if pooled:
+        log.warning("gradient boosting is left out: sparse features of graphs cannot be pooled for it")
     elif not have_lightgbm():
         log.warning("gradient boosting is left out: LightGBM is not installed; pip install 'cognn[compare]'")
     seeds = options.seeds or (SEEDS if len(splits) == 1 else 1)

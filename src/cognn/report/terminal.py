@@ -16,6 +16,7 @@ from cognn.data.check.files import check_files
 from cognn.data.check.statistics import compare, measure
 from cognn.data.check.taken import first_lines
 from cognn.data.dataset import Dataset
+from cognn.data.links.items import NAMES as LINK_NAMES
 from cognn.data.load import load_named
 
 
@@ -53,8 +54,12 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
         )
     for name in dict.fromkeys(result["only_class"] for result in summary["splits"] if "only_class" in result):
         splits = ", ".join(str(result["split"]) for result in summary["splits"] if result.get("only_class") == name)
-        text = f"warning: split {splits}: all test items are predicted as {name!r}; if classes are imbalanced, try"
-        console.print(Text(f"{text} --class-weight balanced, or --metric macro_f1"), soft_wrap=True)
+        # As many pairs have a link as have none, so class weights are no remedy there.
+        remedy = "--threshold validation chooses another probability than 0.5"
+        if name not in LINK_NAMES:
+            remedy = "if classes are imbalanced, try --class-weight balanced, or --metric macro_f1"
+        text = f"warning: split {splits}: all test items are predicted as {name!r}; {remedy}"
+        console.print(Text(text), soft_wrap=True)
     console.print(Text(f"run: {folder}"), soft_wrap=True)
 
 

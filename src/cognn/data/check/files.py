@@ -202,6 +202,12 @@ def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> No
         fit = partial(fit_scale, arrays.name, "x", as_columns(arrays.x))
         scale = _try(report, fit) if config.standardize else None
         report.facts["taken as"] = describe_matrix(checked.x.size(1), scale)
+    elif arrays.sparse_x is not None:
+        report.facts["taken as"] = f"{describe_matrix(checked.x.size(1), None)}, sparse"
+    if checked.edge_attr is not None and checked.edge_categories is None and arrays.edge_attr is not None:
+        fit = partial(fit_scale, arrays.name, "edge_attr", as_columns(arrays.edge_attr))
+        scale = _try(report, fit) if config.standardize else None
+        report.facts["edge features"] = describe_matrix(checked.edge_attr.size(1), scale)
     _warn_of_no_features(report, arrays.name, given, config)
     report.warnings += array_remarks(arrays)
     if checked.batch is not None:

@@ -65,6 +65,7 @@ def first_lines(dataset: Dataset) -> tuple[dict[str, str], list[str]]:
         features = describe_columns(schema.nodes)
     else:
         features = "none" if bare else describe_matrix(schema.num_features, schema.node_scale)
+        features += ", sparse" if is_sparse(dataset.x) else ""
     features += f", {' and '.join(NAMES)}" if schema.degrees else ""
     items = f"{sizes} {task.readout.items}{several}"
     lines = {
