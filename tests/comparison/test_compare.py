@@ -92,6 +92,7 @@ def test_the_table_and_the_verdict_are_printed(graph, capsys) -> None:
     ):
         assert words in shown.out
     assert "corrected resampled t-test" in " ".join(shown.out.split())
+    assert "note: cooperation: the smallest gain to be found here is" in shown.out
 
 
 def test_the_same_command_resumes_what_was_interrupted(graph, capsys, monkeypatch) -> None:

@@ -118,3 +118,10 @@ def test_among_equal_models_on_overlapping_splits_a_gain_is_rarely_claimed() -> 
         found = judge(plan(), rows)
         false += "yes" in (found.edges, found.cooperation)
     assert false <= 0.05 * 200
+
+
+def test_the_least_gain_is_what_the_strictest_test_of_all_finds() -> None:
+    found = judge(plan(), results({}))
+    assert all(gain.least is not None and abs(gain.gain) < gain.least for gain in found.gains)
+    assert all(gain.gain > gain.least for gain in judge(plan(), results(GRAPH)).gains if gain.question == "edges")
+    assert {gain.least for gain in judge(plan(splits=2), results({}, splits=2)).gains} == {None}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cognn.statistics.resampled import compare_resampled
+from cognn.statistics.resampled import compare_resampled, least_gain
 from cognn.statistics.significance import LEVEL, compare_paired
 
 
@@ -58,3 +58,13 @@ def test_a_real_difference_is_found() -> None:
         d = [float(gaps[rng.permutation(100)[:20]].mean()) for _ in range(10)]
         found += compare_resampled(d, [0.0] * 10, 0.2 / 0.6).verdict == "above"
     assert found > 90
+
+
+def test_the_least_gain_is_just_found() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(0.8, 0.02, 10), rng.normal(0.79, 0.02, 10)
+    least = least_gain(a.tolist(), b.tolist(), 1 / 3, 0.01)
+    shifted = a - (a - b).mean() + least
+    assert compare_resampled((shifted + 1e-9).tolist(), b.tolist(), 1 / 3).p < 0.01
+    assert compare_resampled((shifted - 1e-9).tolist(), b.tolist(), 1 / 3).p > 0.01
+    assert least_gain([0.5], [0.4], 1 / 3, 0.01) is None

@@ -10,12 +10,13 @@ from cognn.comparison.plan import Plan
 from cognn.comparison.results import RowResults
 from cognn.comparison.rows import NEIGHBOUR_TREES, SPACE, TREE_SPACE
 from cognn.comparison.trees import DEFAULTS
-from cognn.comparison.verdict import judge
+from cognn.comparison.verdict import Verdict, judge
 from cognn.comparison.work import run_folder
 from cognn.config.command_line import fit_call, train_command
 from cognn.data.load import MEMORY
 from cognn.errors import RunError
 from cognn.run.train import run_config
+from cognn.statistics.formatting import format_gain, without_unit
 
 
 def summarise(folder: Path, plan: Plan, rows: Sequence[RowResults]) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def summarise(folder: Path, plan: Plan, rows: Sequence[RowResults]) -> dict[str,
         "verdict": f"{verdict.sentence}: use {_use(folder, winner)}.",
         "winner": _commands(folder, winner),
         "network": None if network is None else _commands(folder, network),
-        "notes": _notes(plan, rows),
+        "notes": _notes(plan, rows) + _power(plan, verdict),
         "rows": table,
     }
 
@@ -105,6 +106,17 @@ def _notes(plan: Plan, rows: Sequence[RowResults]) -> list[str]:
     if undefined:
         notes.append(f"left out of test means: split {', '.join(map(str, undefined))}, whose score is not defined")
     return notes
+
+
+def _power(plan: Plan, verdict: Verdict) -> list[str]:
+    """For a question that the tests did not affirm: how small a gain they could have found."""
+    notes = []
+    for question, answer in (("edges", verdict.edges), ("cooperation", verdict.cooperation)):
+        least = [gain.least for gain in verdict.gains if gain.question == question and gain.least is not None]
+        if answer == "no" and least:
+            low, high = (format_gain(size, plan.metric).removeprefix("+") for size in (min(least), max(least)))
+            notes.append(f"{question}: the smallest gain to be found here is {without_unit(low)} to {high}, by model")
+    return [*notes[:-1], f"{notes[-1]}; more splits find smaller ones"] if notes else []
 
 
 def _number(value: float) -> float | None:

@@ -13,7 +13,7 @@ from cognn.comparison.plan import Plan
 from cognn.comparison.results import RowResults
 from cognn.comparison.rows import CONTROLS
 from cognn.statistics.formatting import format_gain, format_p
-from cognn.statistics.resampled import compare_resampled
+from cognn.statistics.resampled import compare_resampled, least_gain
 from cognn.statistics.significance import LEVEL, holm_correction
 
 Question = Literal["edges", "cooperation"]
@@ -35,6 +35,8 @@ class Gain:
     """Uncorrected; None where no test is possible."""
     holm: float | None = None
     """Corrected for all comparisons."""
+    least: float | None = None
+    """The smallest gain, with the same spread over splits, that would have been called real."""
 
     @property
     def is_real(self) -> bool:
@@ -118,17 +120,26 @@ def _tests(plan: Plan, rows: Sequence[RowResults]) -> list[Gain]:
         gains += [_gain(plan, "cooperation", row, over) for row in rows if row.row.level == "actions"]
     for gain, p in zip(gains, holm_correction([gain.p for gain in gains]), strict=True):
         gain.holm = p
+    tested = sum(gain.p is not None for gain in gains)
+    for gain in gains:
+        gain.least = least_gain(*_pairs(rows, gain), plan.test_ratio, LEVEL / tested) if gain.p is not None else None
     return gains
 
 
-def _gain(plan: Plan, question: Question, row: RowResults, over: RowResults) -> Gain:
-    first, second = row.scores("test"), over.scores("test")
+def _pairs(rows: Sequence[RowResults], gain: Gain) -> tuple[list[float], list[float]]:
+    """The test scores of both models of a difference on the splits that both have."""
+    first, second = (next(row for row in rows if row.row.key == key).scores("test") for key in (gain.model, gain.over))
     both = sorted(first.keys() & second.keys())
-    ours, theirs = [first[key] for key in both], [second[key] for key in both]
+    return [first[key] for key in both], [second[key] for key in both]
+
+
+def _gain(plan: Plan, question: Question, row: RowResults, over: RowResults) -> Gain:
+    gain = Gain(question, row.row.key, over.row.key, 0.0, None)
+    ours, theirs = _pairs([row, over], gain)
     sign = 1 if plan.higher_is_better else -1
-    gap = sign * sum(a - b for a, b in zip(ours, theirs, strict=True)) / max(len(both), 1)
-    p = compare_resampled(ours, theirs, plan.test_ratio).p if len(both) >= FEWEST else None
-    return Gain(question, row.row.key, over.row.key, gap, p)
+    gain.gain = sign * sum(a - b for a, b in zip(ours, theirs, strict=True)) / max(len(ours), 1)
+    gain.p = compare_resampled(ours, theirs, plan.test_ratio).p if len(ours) >= FEWEST else None
+    return gain
 
 
 def _say(plan: Plan, gains: list[Gain], question: Question, winner: str, labels: dict[str, str]) -> str:

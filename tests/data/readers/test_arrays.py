@@ -5,6 +5,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import random_array, save_npz
 from torch_geometric.data import Batch, Data
 
 from cognn.config.options import DataConfig
@@ -213,3 +214,16 @@ def test_edge_types_of_pyg_graphs() -> None:
     new = pyg_with_schema(both.schema, Data(**tensors | {"edge_type": tensors["edge_type"] // 2}))
     assert (new.num_relations, new.graphs[0].edge_type.tolist()) == (3, (TYPES // 2).tolist())
     assert from_pyg([data, data]).y.tolist() == [*tensors["y"], *tensors["y"]]
+
+
+def test_an_adjacency_of_scipy_by_itself_is_answered_with_the_names_of_edges(tmp_path: Path) -> None:
+    adjacency = random_array((9, 9), density=0.3, rng=np.random.default_rng(0), format="csr")
+    save_npz(tmp_path / "g.npz", adjacency)
+    with pytest.raises(DataError, match="if this matrix is the edges, save its arrays as adj_data"):
+        load_files(DataConfig(dataset=str(tmp_path / "g.npz"), directed=True))
+    parts = {"data": adjacency.data, "indices": adjacency.indices, "indptr": adjacency.indptr, "shape": (9, 9)}
+    np.savez(tmp_path / "g.npz", y=np.arange(9) % 3, **{f"adj_{name}": part for name, part in parts.items()})
+    graph = load_files(DataConfig(dataset=str(tmp_path / "g.npz"), directed=True)).graphs[0]
+    dense = np.zeros((9, 9))
+    dense[tuple(graph.edge_index.numpy())] = graph.edge_weight
+    np.testing.assert_allclose(dense, adjacency.toarray(), rtol=1e-6)

@@ -191,6 +191,8 @@ def read_npz_arrays(path: str) -> Arrays:
     edges = found.pop("edges", None)
     if (edges is None) == ("edge_index" not in found):
         has = "both" if edges is not None else f"neither, but {quote_names(members)}"
+        if edges is None and sparse_x is not None:
+            has += "; if this matrix is the edges, save its arrays as adj_data, adj_indices, adj_indptr and adj_shape"
         raise DataError(f"{path}: expected either 'edge_index' (2, E) or 'edges' (E, 2), it has {has}")
     masks = {part: found[f"{part}_mask"] for part in PARTS if f"{part}_mask" in found}
     masks |= {part: found[f"{part}_masks"].T for part in PARTS if f"{part}_masks" in found}
