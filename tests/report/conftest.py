@@ -93,6 +93,25 @@ def messages(view: RunView, layer: int, relation: int, head: int) -> list[tuple[
     return sorted(found)
 
 
+EDGE_WISE = {
+    "one": {},
+    "heads": {"action_heads": "4"},
+    "soft": {"action_heads": "2", "gates": "continuous", "actions": "auto"},
+}
+"""Options of runs whose edges act."""
+
+
+def edge_wise(kind: str, folder: Path, dataset: Dataset | None = None, **options) -> RunView:
+    """A run whose edges act and are as often kept as dropped."""
+    chosen = {"action_space": "edge", "standard_bias": 0.0, "actions": "sample"} | EDGE_WISE[kind] | options
+    return collect(fitted(dataset or make_dataset("node", "multiclass"), folder, **chosen), samples=2)
+
+
+@pytest.fixture(scope="session", params=EDGE_WISE)
+def edges_run(request, tmp_path_factory) -> RunView:
+    return edge_wise(request.param, tmp_path_factory.mktemp(request.param) / "run")
+
+
 @pytest.fixture(scope="session")
 def graph_run(tmp_path_factory) -> RunView:
     folder = tmp_path_factory.mktemp("graphs") / "run"

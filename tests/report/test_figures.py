@@ -105,5 +105,6 @@ def test_the_figures_of_a_run(board_run, graph_run, tmp_path) -> None:
         "kept-ratio-by-degree",
         "kept-ratio-by-correctness",
         "minesweeper",
+        "score-by-kept",
     }
     assert "minesweeper" not in {path.stem for path in write_figures(graph_run, tmp_path / "graphs", kinds=("svg",))}

@@ -3,8 +3,9 @@
 import torch
 
 from cognn.nn.actions import action_space
+from cognn.nn.edge_actions import EdgeSpace
 from cognn.run.fit import Prediction
-from cognn.run.prediction_table import most_common, prediction_table
+from cognn.run.prediction_table import edge_table, most_common, prediction_table
 
 S, L, B, ISOLATE = range(4)
 
@@ -53,3 +54,22 @@ def test_relations_have_columns_of_their_own_and_directed_codes_their_names() ->
     assert found["action_0_head_0"].to_list() == ["LISTEN", "ISOLATE"]
     assert found["listen_0"].to_list() == [1.0, 0.5]
     assert found["broadcast_0"].to_list() == [0.5, 0.5]
+
+
+def test_nodes_have_the_shares_of_their_edges_that_are_kept_and_edges_their_actions() -> None:
+    ends, value = torch.tensor([[0, 1, 2, 0], [1, 2, 1, 2]]), torch.full((3, 1), 0.25)
+    codes = torch.tensor([[0, 1, 1, 0]])
+    one = Prediction(value, None, codes, EdgeSpace(1))
+    nodes = prediction_table("regression", None, list("abc"), one, ends)
+    assert nodes["listen_0"].to_list() == [None, 0.5, 0.5]
+    assert nodes["broadcast_0"].to_list() == [1.0, 0.0, 0.0]
+    assert edge_table(list("abc"), ends, one).to_dict(as_series=False) == {
+        "source": ["a", "b", "c", "a"],
+        "target": ["b", "c", "b", "c"],
+        "action_0": ["KEEP", "DROP", "DROP", "KEEP"],
+    }
+    two = Prediction(value, None, torch.stack([codes, torch.ones_like(codes)], -1), EdgeSpace(2))
+    assert prediction_table("regression", None, None, two, ends)["listen_0"].to_list() == [None, 0.25, 0.25]
+    edges = edge_table(None, ends, two)
+    assert edges["keep_0"].to_list() == [0.5, 0.0, 0.0, 0.5]
+    assert edges["action_0_head_1"].to_list() == ["DROP"] * 4

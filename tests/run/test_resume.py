@@ -22,11 +22,12 @@ from tests.toy_runs import batches, make_dataset, same, small, train_until_kille
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 def test_a_run_that_stops_anywhere_ends_as_if_it_had_not(level: str, kind: str, tmp_path, monkeypatch) -> None:
-    budget = 0.3 if kind == "binary" else None  # its multiplier is part of the state
-    options = {"epochs": 12, "splits": "0", "schedule": "cosine", "edge_budget": budget, **batches(level)}
-    options |= (
-        {"scale_targets": "on"} if kind == "regression" else {"threshold": "validation", "class_weight": "balanced"}
-    )
+    # The multiplier of the budget is part of the state.
+    options = {"epochs": 12, "splits": "0", "schedule": "cosine", "edge_budget": 0.3, **batches(level)}
+    options |= {
+        "regression": {"scale_targets": "on", "action_space": "edge"},
+        "binary": {"threshold": "validation", "class_weight": "balanced"},
+    }[kind]
     dataset, config = make_dataset(level, kind), small(**options)
     whole = tmp_path / "whole"
     run.create_run(config, whole, dataset)

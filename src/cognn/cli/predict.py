@@ -29,7 +29,7 @@ class Predict:
     samples: int = 16
     """Draws of the actions for the spread, 2 or more; 0 omits it. The prediction itself is that of `cognn evaluate`."""
     actions: bool = False
-    """Add a column with the action of every layer (node tasks)."""
+    """Add a column with the action of every layer (node tasks); if edges act, also write a file with all edges."""
     calibrate: bool = False
     """Scale the probabilities by a temperature that is fitted to the validation items."""
     coverage: float | None = None

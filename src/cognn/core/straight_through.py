@@ -89,4 +89,5 @@ class AveragedStraightThrough(Function):
         slope = (inverse_temperature * norm).view(-1, *[1] * (logits.dim() - 1))
         soft = (logits * slope).sigmoid()
         grad = grads[0] * soft * (1 - soft)
-        return grad * slope, (grad * logits).reshape(len(logits), -1).sum(-1) * norm**3, None
+        each = grad * logits if grad.dim() == 1 else (grad * logits).flatten(1).sum(-1)  # a graph may have no edges
+        return grad * slope, each * norm**3, None

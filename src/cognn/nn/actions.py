@@ -173,6 +173,11 @@ class ActionSpace:
         """Where the codes of a tensor or an array broadcast."""
         return broadcasts(actions)
 
+    def shares(self, actions: Tensor) -> dict[str, Tensor]:
+        """What codes ``(..., heads)`` do, as shares of the heads ``(...)``."""
+        found = {"listen": self.listens(actions), "broadcast": self.broadcasts(actions)}
+        return {name: does.double().mean(-1) for name, does in found.items()}
+
     def _forced(self, actions: Tensor) -> Gates:
         return Gates(self.listens(actions), self.broadcasts(actions))
 
@@ -199,9 +204,14 @@ class ActionSpace:
         """Probabilities ``(N, actions)``, or ``(N, heads, actions)``, of the actions."""
         return logits.softmax(-1)
 
-    def expected_gates(self, probs: Tensor) -> Gates:
+    def expected_gates(self, probs: Tensor) -> tuple[Tensor, ...]:
         """Probabilities of listening and of broadcasting, from those of the actions ``(..., actions)``."""
         return Gates(probs[..., :2].sum(-1), probs[..., ::2].sum(-1))
+
+    def above(self, probs: Tensor, threshold: float) -> Tensor:
+        """The action codes ``(...)`` that open exactly the gates with at least this probability."""
+        listen, broadcast = (gate < threshold for gate in self.expected_gates(probs))
+        return 2 * listen.long() + broadcast.long()
 
     def _joined(self, outputs: list[Tensor]) -> Tensor:
         return outputs[0] if self.heads == 1 else outputs[0].unflatten(1, (self.heads, self.width))
@@ -348,6 +358,12 @@ class DirectedSpace(ActionSpace):
         if self.heads > 1:  # (..., 2, heads)
             listen, broadcast = listen.flatten(-2), broadcast.flatten(-2)
         return Gates(listen, broadcast)
+
+    def above(self, probs: Tensor, threshold: float) -> Tensor:
+        """The action codes ``(...)`` that open exactly the gates with at least this probability."""
+        ways = super().above(probs, threshold)
+        along, against = ways.unbind(-1) if self.heads == 1 else ways.chunk(2, dim=-1)
+        return 4 * along + against
 
     def _forced(self, actions: Tensor) -> Gates:
         codes = torch.stack([actions // 4, actions % 4], dim=1).flatten(1)

@@ -41,6 +41,22 @@ class EdgeSpace(ActionSpace):
         """Probabilities ``(E, 2)``, or ``(E, heads, 2)``, of the actions."""
         return torch.stack([logits.sigmoid(), (-logits).sigmoid()], dim=-1)
 
+    def expected_gates(self, probs: Tensor) -> tuple[Tensor, ...]:
+        """The one gate of an edge: the probability that it is kept."""
+        return (probs[..., 0],)
+
+    def above(self, probs: Tensor, threshold: float) -> Tensor:
+        """The action codes ``(...)`` that keep exactly the edges with at least this probability."""
+        return (probs[..., 0] < threshold).long()
+
+    def muted(self, actions: Any) -> Any:
+        """The same number of codes, all of which drop."""
+        return actions | 1
+
+    def shares(self, actions: Tensor) -> dict[str, Tensor]:
+        """What codes ``(..., heads)`` do, as shares of the heads ``(...)``."""
+        return {"keep": (actions == 0).double().mean(-1)}
+
     def _noise(self, logits: Tensor, generator: torch.Generator | None) -> Tensor:
         return logistic(logits, generator)
 

@@ -86,6 +86,31 @@ class Trace:
         shape = *self.actions.shape[:2], self.heads
         return self.space.part(self.actions.view(shape), self.probs.reshape(*shape, -1), relation, head)
 
+    def heard(self, relation: int, head: int) -> Tensor:
+        """Mask ``(num_layers, E_r)`` of the :meth:`routes` that carried a message in a head of ``space.slices``."""
+        if self.space.site == "edge":
+            codes = self.actions.view(self.num_layers, self.graph.num_edges, self.heads)
+            return codes[:, self.possible(relation), head] == 0
+        codes, (sender, receiver) = self.part(relation, head)[0], self.routes(relation)
+        return JOINT.broadcasts(codes)[:, sender] & JOINT.listens(codes)[:, receiver]
+
+    def chance(self, relation: int, head: int, step: int = 1) -> Tensor:
+        """Probability ``(num_layers, E_r)`` of the less likely of the gates that a message on each route needs.
+
+        With a ``step`` it is that of every so many routes.
+        """
+        if self.space.site == "edge":
+            probs = self.probs.view(self.num_layers, self.graph.num_edges, self.heads, 2)
+            return probs[:, self.possible(relation)[::step], head, 0]
+        listen, broadcast = JOINT.expected_gates(self.part(relation, head)[1])
+        sender, receiver = self.routes(relation)[:, ::step]
+        return torch.minimum(broadcast[:, sender], listen[:, receiver])
+
+    def above(self, threshold: float) -> "Trace":
+        """The same probabilities, where exactly the gates with at least this probability are open."""
+        codes = self.space.above(self.probs, threshold)
+        return Trace(self.graph, codes, self.probs, self.space, self.directions)
+
     def kept(self, layer: int, head: int | None = None, relation: int | None = None) -> Tensor:
         """Mask ``(E,)`` of the edges of ``edge_index`` that carried a message at a layer.
 

@@ -62,7 +62,8 @@ def find_item(view: RunView, name: str) -> int:
 def write_figures(
     view: RunView, folder: str | Path, node: int | None = None, kinds: Iterable[str] = ("svg", "pdf", "png")
 ) -> list[Path]:
-    """Write the figures of a run: training curves and, for a Co-GNN, actions, kept edges and a neighbourhood.
+    """Write the figures of a run: training curves and, for a Co-GNN, actions, kept edges, what they are worth and a
+    neighbourhood.
 
     With several heads, actions and kept edges are means over the heads, the neighbourhood has the edges that any head
     keeps, and there are heat maps of the heads.  With several relations there are heat maps of those.
@@ -79,7 +80,8 @@ def write_figures(
     drawn: dict[str, Any] = {"training": _training(view, title)}
     if view.trace is not None:
         together, named = view.decisions["all"][0], view.decisions
-        drawn["action-shares"] = figures.action_shares(together.shares, title, together.actions)
+        if not view.edges_act:
+            drawn["action-shares"] = figures.action_shares(together.shares, title, together.actions)
         drawn["kept-ratio"] = figures.kept_ratio(together.kept.tolist(), title)
         for by in list(named)[1:]:
             lines = {group.name: group.kept.tolist() for group in named[by]}
@@ -90,6 +92,10 @@ def write_figures(
             drawn["minesweeper"] = figures.minesweeper(view.board, view.trace, centre, title=name)
         if view.heads > 1:
             drawn |= _heads(view, title)
+        if (curve := view.kept_curve) is not None:
+            lines = {"validation": (curve.kept, curve.scores["val"])}
+            metric = view.dataset.task.metric.replace("_", " ")
+            drawn["score-by-kept"] = figures.curves(lines, "share of kept edges", metric, title)
         drawn |= {table.key: relation_figures.share_map(table, title) for table in relation_tables(view)}
     kinds = tuple(kinds)
     return [path for name, figure in drawn.items() for path in figures.save(figure, Path(folder) / name, kinds)]

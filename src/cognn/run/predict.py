@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
+
 from cognn.data.dataset import Dataset
 from cognn.data.links.given import read_pairs
 from cognn.data.links.items import is_link
@@ -15,7 +17,7 @@ from cognn.files.atomic import write
 from cognn.run.fit import Fitted, check_draws, open_run
 from cognn.run.new_data import read_new
 from cognn.run.predict_store import GIGABYTES, write_store_predictions
-from cognn.run.prediction_table import prediction_table
+from cognn.run.prediction_table import edge_table, prediction_table
 
 
 def write_predictions(
@@ -44,7 +46,8 @@ def write_predictions(
         graphs: Table of the new graphs of a graph task.
         split: Which split's model; by default the one with the best validation score.
         samples: Draws of the actions for the spread; 0 for none.
-        actions: Whether to add the action of every node in every layer.
+        actions: Whether to add the action of every node in every layer; if edges act, the shares of each node's edges
+            that are kept, and a second file ``OUT-edges`` with the action of every edge.
         memory: Gigabytes to work in if the graph is a store.
         pairs: Table of the pairs to predict, of a run on links.
         report: Called with the step, how much of it is done, and its total, if the graph is a store.
@@ -60,8 +63,6 @@ def write_predictions(
     fitted = open_run(folder, device=device)
     if actions and not fitted.config.model.acts:
         raise ConfigError("actions: the nodes of this run do not act; leave it out")
-    if actions and fitted.config.model.action_space == "edge":
-        raise ConfigError("actions: edges act in this run, not nodes; leave it out, or use Fitted.predict in Python")
     if graph and is_store(graph) and is_link(fitted.config.data.task):
         raise ConfigError(f"graph: {graph} is a store, and this run is on links; give a node table with --edges")
     if graph and is_store(graph):
@@ -78,13 +79,20 @@ def write_predictions(
     prediction = fitted.predict(
         dataset, split, samples, actions, calibrate=calibrate, coverage=coverage, pairs=pairs or None
     )
-    table = prediction_table(dataset.task.kind, dataset.class_names, dataset.item_ids, prediction)
+    ends = dataset.graphs[0].edge_index if dataset.task.readout.one_graph else None
+    table = prediction_table(dataset.task.kind, dataset.class_names, dataset.item_ids, prediction, ends)
     if dataset.links is not None:
         table = read_pairs(pairs, dataset)[0].hstack(table.drop("id"))
+    if actions and ends is not None and prediction.space is not None and prediction.space.site == "edge":
+        _write_table(out.with_name(f"{out.stem}-edges{out.suffix}"), edge_table(dataset.item_ids, ends, prediction))
+    _write_table(out, table)
+    return table.height
+
+
+def _write_table(out: Path, table: pl.DataFrame) -> None:
     content = io.BytesIO()
     (table.write_csv if out.suffix.lower() == ".csv" else table.write_parquet)(content)
     write(out, content.getvalue())
-    return table.height
 
 
 def new_graph(fitted: Fitted, graph: str, edges: str, graphs: str, targets: bool = False) -> Dataset:

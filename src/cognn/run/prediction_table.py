@@ -15,7 +15,11 @@ MOST_HEADS = 8
 
 
 def prediction_table(
-    kind: str, class_names: list[str] | None, item_ids: list[str] | None, prediction: Prediction
+    kind: str,
+    class_names: list[str] | None,
+    item_ids: list[str] | None,
+    prediction: Prediction,
+    ends: Tensor | None = None,
 ) -> pl.DataFrame:
     """One row per item: id, prediction, probabilities, their spread over draws of the actions, and actions.
 
@@ -34,6 +38,9 @@ def prediction_table(
     The actions are ``action_LAYER``.  With several heads this is the most common one; ``listen_LAYER`` and
     ``broadcast_LAYER`` are the shares of the heads that do so, and ``action_LAYER_head_HEAD`` are up to 8 heads,
     or ``action_LAYER_relation_RELATION`` if nodes act per relation.
+
+    If edges act, ``ends`` is their ``edge_index``, and ``listen_LAYER`` and ``broadcast_LAYER`` are the shares of a
+    node's incoming and outgoing edges that are kept, empty if it has none; :func:`edge_table` has the edges.
     """
     value, spread = prediction.value, prediction.spread
     if kind == "binary":  # the table has the second class only
@@ -61,8 +68,38 @@ def prediction_table(
         heads = 1 if prediction.actions.dim() == 2 else prediction.actions.size(2)
         space = prediction.space or action_space("joint", heads)
         for layer, codes in enumerate(prediction.actions):
-            columns |= _action_columns(layer, codes, space)
+            on_edges = space.site == "edge" and ends is not None
+            columns |= (
+                _kept_at_nodes(layer, codes, ends, len(value)) if on_edges else _action_columns(layer, codes, space)
+            )
     return pl.DataFrame(columns)
+
+
+def edge_table(item_ids: list[str] | None, ends: Tensor, prediction: Prediction) -> pl.DataFrame:
+    """One row per edge of a run whose edges act: ``source``, ``target`` and ``action_LAYER``, KEEP or DROP.
+
+    With several heads this is the most common one, ``keep_LAYER`` the share of the heads that keep the edge, and
+    ``action_LAYER_head_HEAD`` are up to 8 heads.
+    """
+    assert prediction.actions is not None
+    assert prediction.space is not None
+    names = item_ids or [str(node) for node in range(prediction.value.size(0))]
+    sides = zip(("source", "target"), ends.tolist(), strict=True)
+    columns: dict[str, Any] = {side: [names[node] for node in nodes] for side, nodes in sides}
+    for layer, codes in enumerate(prediction.actions):
+        columns |= _action_columns(layer, codes, prediction.space)
+    return pl.DataFrame(columns)
+
+
+def _kept_at_nodes(layer: int, codes: Tensor, ends: Tensor, nodes: int) -> dict[str, Any]:
+    """The shares of the incoming and outgoing edges of every node that are kept, mean over the heads."""
+    keep = (codes == 0).double().view(ends.size(1), -1).mean(1) if ends.size(1) else torch.zeros(0).double()
+
+    def share(side: Tensor) -> pl.Series:
+        kept = torch.zeros(nodes).double().index_add(0, side, keep)
+        return pl.Series((kept / torch.bincount(side, minlength=nodes)).numpy()).fill_nan(None)
+
+    return {f"listen_{layer}": share(ends[1]), f"broadcast_{layer}": share(ends[0])}
 
 
 def _region(names: list[str], region: Tensor) -> dict[str, Any]:
@@ -84,8 +121,7 @@ def _action_columns(layer: int, codes: Tensor, space: ActionSpace) -> dict[str, 
     if codes.dim() == 1:
         return {f"action_{layer}": named(codes)}
     columns: dict[str, Any] = {
-        f"listen_{layer}": space.listens(codes).double().mean(1).numpy(),
-        f"broadcast_{layer}": space.broadcasts(codes).double().mean(1).numpy(),
+        **{f"{name}_{layer}": share.numpy() for name, share in space.shares(codes).items()},
         f"action_{layer}": named(most_common(codes, len(space.names))),
     }
     each = codes.unbind(1) if codes.size(1) <= MOST_HEADS else ()

@@ -7,6 +7,8 @@ from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits
 from cognn.experiments.tables import noise
 from cognn.statistics.paired_gains import NOISE_TITLE
+from cognn.train.build import build_model
+from tests.toy_runs import make_dataset
 
 
 @pytest.mark.parametrize("dataset", ["cora", "pubmed"])
@@ -16,6 +18,7 @@ def test_every_row_is_a_valid_change_of_its_recipe(dataset: str) -> None:
     for row, changes in noise.ROWS.items():
         config = changed(recipe, changes)
         config.check()
+        build_model(config.model, make_dataset("node", "multiclass"))
         assert config.model.acts == (row not in ("no actions", noise.DROPPED, "GAT"))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from cognn.errors import RunError
 from cognn.report.data import selection
 from cognn.report.data.relations import all_routes
 from cognn.report.data.run_view import RunView, collect
@@ -121,12 +120,6 @@ def test_nodes_without_features_have_a_page(tmp_path) -> None:
     dataset = replace(dataset, x=torch.arange(60, dtype=torch.float).view(-1, 1), node_categories=(60,))
     view = collect(fitted(dataset, tmp_path / "run"), samples=0)
     assert {chart["key"] for chart in page_data(view)["headMaps"]} >= {"kept-by-relation", "listens-by-relation"}
-
-
-def test_a_run_whose_edges_act_is_refused(tmp_path) -> None:
-    run = fitted(make_dataset("node", "multiclass"), tmp_path / "run", epochs=1, action_space="edge")
-    with pytest.raises(RunError, match="here edges act; in Python, Trace"):
-        collect(run)
 
 
 def test_colours_of_relations_stand_for_all_shares(relations_run: RunView) -> None:

@@ -13,7 +13,7 @@ NUM_FEATURES, BITS, MOST = 5, 4, 3
 KEYS = 2**BITS
 
 
-def matching_neighbors(num_groups: int = 60, seed: int = 0) -> Dataset:
+def matching_neighbors(num_groups: int = 200, seed: int = 0) -> Dataset:
     """Groups of 16 roots that hear the same nodes; the target is the mean features of those with the root's key.
 
     A node has 5 features uniform in [-2, 2] and a key, 4 numbers of -1 or 1.  A group has one root and U[1, 3] other

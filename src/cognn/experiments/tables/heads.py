@@ -10,6 +10,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from cognn.config.changes import changed
+from cognn.config.options import ModelConfig
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
@@ -48,6 +49,7 @@ PLAIN: dict[str, Any] = {
     "action_sharing": "shared",
     "standard_bias": None,
 }
+GAT: dict[str, Any] = {"model": "gat"} | {name: getattr(ModelConfig, name) for name in ModelConfig.only_cognn}
 WIDE, RANDOM = "no actions, as many weights", "random gates"
 CONTROLS: dict[str, dict[str, Any]] = {
     "no actions": PLAIN,

@@ -9,7 +9,7 @@ from typing import Any
 from cognn.config.changes import changed
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.tables.heads import PLAIN
+from cognn.experiments.tables.heads import GAT, PLAIN
 from cognn.statistics.paired_gains import NOISE_TITLE
 
 MODEL, DROPPED = "Co-GNN, heads", "as many edges dropped at random"
@@ -19,7 +19,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "one decision per node": {"action_heads": "1", "gates": "sampled", "action_space": "joint"},
     "one decision per edge": {"action_heads": "1", "action_space": "edge"},
     DROPPED: PLAIN,
-    "GAT": {"model": "gat"} | PLAIN,
+    "GAT": GAT,
 }
 """Changes to the recipe of each dataset."""
 SHARES = (0, 1, 2, 5)

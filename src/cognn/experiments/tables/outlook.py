@@ -1,4 +1,4 @@
-"""The paper's outlook: actions that know directions and relations, against the same networks without actions.
+"""The paper's outlook: actions that know directions, relations and edges, against the same networks without actions.
 
 The first model of a dataset has a recipe; every other row changes it in the named way and is trained on the same splits
 with the same seeds, so that the comparisons are paired t-tests.
@@ -10,7 +10,7 @@ from typing import Any
 from cognn.config.changes import changed
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
-from cognn.experiments.tables.heads import PLAIN
+from cognn.experiments.tables.heads import GAT, PLAIN
 from cognn.statistics.paired_gains import OUTLOOK_TITLE
 
 MODEL = "Co-GNN"
@@ -24,6 +24,15 @@ DIRECTED = {
     "along the edges only": ALONG,
     "along the edges only, no actions": ALONG | PLAIN,
 }
+NODE_WISE: dict[str, Any] = {"action_space": "joint", "standard_bias": None}
+EDGE_WISE: dict[str, dict[str, Any]] = {
+    "no actions": PLAIN | NODE_WISE,
+    "one decision per node": NODE_WISE,
+    "one decision per node and channel": NODE_WISE
+    | {"action_space": "factored", "action_heads": "channel", "gates": "continuous"},
+    "continuous": {"gates": "continuous", "lr": 0.01, "weight_decay": 0.0},
+    "GAT": GAT,
+}
 UNDIRECTED = {"roman-empire-glove-directed": "roman-empire-glove"}
 """The same graph with every edge in both directions."""
 DATASETS: dict[str, dict[str, dict[str, Any]]] = {
@@ -32,9 +41,10 @@ DATASETS: dict[str, dict[str, dict[str, Any]]] = {
     "directed-root-neighbors": {"no actions": PLAIN, "along the edges only": ALONG},
     "aifb": {"no actions": PLAIN, "added instead of multiplied": {"gates": "added"}},
     "relational-root-neighbors": {"no actions": PLAIN, "alike in all relations": {"relation_actions": "shared"}},
+    "matching-neighbors": EDGE_WISE,
 }
 """Changes to the recipe of each dataset."""
-SEEDS = {"directed-root-neighbors": 5, "aifb": 10, "relational-root-neighbors": 5}
+SEEDS = {"directed-root-neighbors": 5, "aifb": 10, "relational-root-neighbors": 5, "matching-neighbors": 5}
 LIMITS = {
     "smoke": Limits(("relational-root-neighbors",), epochs=2, seeds=1),
     "quick": Limits(("citeseer-directed",), epochs=100, splits=3),

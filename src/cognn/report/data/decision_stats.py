@@ -1,4 +1,4 @@
-"""Statistics of the actions per layer and group of nodes: pure functions of the arrays of a trace."""
+"""Statistics of the actions per layer and group of nodes or edges: pure functions of the arrays of a trace."""
 
 from dataclasses import dataclass, replace
 
@@ -16,11 +16,11 @@ Gate = NDArray[np.bool_] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class GroupDecisions:
-    """The decisions of a group of nodes; nan where there is nothing to average."""
+    """The decisions of a group of nodes, or of edges if they act; nan where there is nothing to average."""
 
     name: str
     count: int
-    """Number of nodes."""
+    """Number of nodes, or of edges."""
     actions: tuple[str, ...]
     """Names of the actions."""
     shares: Floats
@@ -35,6 +35,8 @@ class GroupDecisions:
     """Whether ``kept`` is the expected share, of gates that are probabilities."""
     edges: int = 0
     """Number of directed edges into the group."""
+    site: str = "node"
+    """Whether nodes or edges act; edges belong to the group of their receiver, or have groups of their own."""
 
     @property
     def listens(self) -> Floats:
@@ -56,6 +58,11 @@ def decisions_by_part(trace: Trace, grouping: Grouping, expected: bool = False) 
     routes = [trace.routes(relation).numpy() for relation in range(trace.num_relations)]
 
     def decisions(relation: int, head: int) -> list[GroupDecisions]:
+        if trace.space.site == "edge":
+            some = trace.possible(relation).numpy()
+            group = grouping.codes[some if grouping.site == "edge" else routes[relation][1]]
+            keep = trace.heard(relation, head).numpy(), trace.chance(relation, head).double().numpy()
+            return _decisions_of_edges(trace.space, *keep, replace(grouping, codes=group), expected)
         codes, probs = trace.part(relation, head)
         return decisions_by_group(JOINT, codes.numpy(), probs.numpy(), routes[relation], grouping, expected)
 
@@ -101,6 +108,27 @@ def decisions_by_group(
         grouping: The group of every node.
         expected: Whether gates are probabilities, so that an edge is kept to the extent that they say.
     """
+    gates = _expected_gates(space, probs) if expected else (space.listens(actions), space.broadcasts(actions))
+    kept, edges = _kept(gates, edge_index, grouping.codes, len(grouping.names))
+    return _summarise(space, actions, probs, grouping, kept, edges, expected)
+
+
+def _decisions_of_edges(
+    space: ActionSpace, heard: NDArray[np.bool_], keep: Floats, grouping: Grouping, expected: bool
+) -> list[GroupDecisions]:
+    """The decisions of every group of edges, also of none, from masks and probabilities ``(num_layers, edges)``."""
+    inside, number = grouping.codes >= 0, len(grouping.names)
+    codes = grouping.codes[inside].astype(np.int64)
+    count = np.bincount(codes, minlength=number)
+    kept = _means(keep if expected else heard, inside, codes, count)
+    probs = np.stack([keep, 1 - keep], -1)
+    return _summarise(space, (~heard).astype(np.int64), probs, grouping, kept, count, expected)
+
+
+def _summarise(
+    space: ActionSpace, actions: Codes, probs: Floats, grouping: Grouping, kept: Floats, edges: Codes, expected: bool
+) -> list[GroupDecisions]:
+    """The decisions of every group of what acts, with ``kept`` ``(groups, num_layers)``; nodes have no empty groups."""
     inside, number, width = grouping.codes >= 0, len(grouping.names), len(space.names)
     codes = grouping.codes[inside].astype(np.int64)
     count = np.bincount(codes, minlength=number)
@@ -111,14 +139,21 @@ def decisions_by_group(
         shares = _ratio(np.stack([pairs.reshape(number, width) for pairs in paired], 1), count[:, None, None])
     entropy = _means(action_entropy(probs), inside, codes, count)
     changed = _means(np.diff(actions, axis=0) != 0, inside, codes, count)
-    gates = _expected_gates(space, probs) if expected else (space.listens(actions), space.broadcasts(actions))
-    kept, edges = _kept(gates, edge_index, grouping.codes, number)
     return [
         GroupDecisions(
-            name, int(count[i]), space.names, shares[i], kept[i], entropy[i], changed[i], expected, int(edges[i])
+            name,
+            int(count[i]),
+            space.names,
+            shares[i],
+            kept[i],
+            entropy[i],
+            changed[i],
+            expected,
+            int(edges[i]),
+            space.site,
         )
         for i, name in enumerate(grouping.names)
-        if count[i]
+        if count[i] or space.site == "edge"
     ]
 
 

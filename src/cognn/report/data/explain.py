@@ -15,7 +15,7 @@ from cognn.report.data.run_view import RunView
 from cognn.run.fit import precision
 from cognn.train.build import predictions
 
-MOST_SILENCED = 64
+MOST_SILENCED, MOST_FLIPPED = 64, 64
 NODES_AT_ONCE = 20_000
 Change = Callable[[Tensor], None]
 """Changes action codes ``(num_layers, n)``, or ``(num_layers, n, heads)``, in place."""
@@ -23,7 +23,7 @@ Change = Callable[[Tensor], None]
 
 @dataclass(frozen=True)
 class Silenced:
-    """The effect of one node not broadcasting at any layer, in any head, all other actions unchanged."""
+    """The effect of no message from one node at any layer, in any head, all other actions unchanged."""
 
     node: int
     layers: list[int]
@@ -34,12 +34,17 @@ class Silenced:
 
 @dataclass(frozen=True)
 class Flipped:
-    """The effect of another action of one node at one layer, in all its heads, all other actions unchanged."""
+    """The effect of another action at one layer, in all heads, all other actions unchanged.
+
+    It is an action of the explained node, or if edges act, of an edge into it.
+    """
 
     layer: int
     action: int
     change: float
     value: list[float]
+    sender: int | None = None
+    """The sender of the edge, if edges act."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Why:
     silenced: list[Silenced]
     """The nodes that are heard, by descending change."""
     flipped: list[Flipped]
-    """Every alternative action at every layer, in the order of layers."""
+    """Every alternative action at every layer, in the order of layers; of very many edges, the least certain ones."""
 
 
 @torch.no_grad()
@@ -81,7 +86,7 @@ def explanation_cost(view: RunView, item: int) -> int:
     """Rough cost of :func:`why`: channels of all node states and messages over all layers and forward passes."""
     part = _Subgraph(view, item)
     layers = len(part.actions)
-    runs = 1 + min(len(part.heard()), MOST_SILENCED) + (len(part.space.names) - 1) * layers
+    runs = 1 + min(len(part.heard()), MOST_SILENCED) + part.most_flips()
     return (part.graph.num_nodes + part.graph.num_edges) * runs * layers * view.fitted.config.model.hidden_channels
 
 
@@ -100,7 +105,8 @@ class _Subgraph:
         columns = _columns(view.graph, nodes)
         self.attr = None if dataset.edge_attr is None else dataset.edge_attr[columns]
         whole = view.trace
-        self.trace = Trace(self.graph, whole.actions[:, nodes], whole.probs[:, nodes], whole.space, whole.directions)
+        acting = columns if whole.space.site == "edge" else nodes
+        self.trace = Trace(self.graph, whole.actions[:, acting], whole.probs[:, acting], whole.space, whole.directions)
         self.actions, self.space = self.trace.actions, whole.space
         self.local = int((nodes == item).nonzero()) if dataset.task.readout.per_node else None
 
@@ -118,15 +124,15 @@ class _Subgraph:
         matters = self.nodes == (silenced[0].node if silenced else self.nodes[0])
         node = int(matters.nonzero()) if self.local is None else self.local
         others = [
-            (layer, a)
-            for layer, row in enumerate(self.actions)
+            (layer, one, a)
+            for layer, one in self._deciding(node)
             for a in range(len(self.space.names))
-            if bool((row[node] != a).any())
+            if bool((self.actions[layer, one] != a).any())
         ]
-        flips = self._run([_flip(layer, node, action) for layer, action in others])
+        flips = self._run([_flip(*other) for other in others])
         flipped = [
-            Flipped(layer, action, *self._change(before, after))
-            for (layer, action), after in zip(others, flips, strict=True)
+            Flipped(layer, action, *self._change(before, after), self._sender(one))
+            for (layer, one, action), after in zip(others, flips, strict=True)
         ]
         return Why(self.item, int(self.nodes[node]), before.tolist(), len(heard), silenced, flipped)
 
@@ -141,9 +147,30 @@ class _Subgraph:
                     out.setdefault(node, []).append(layer)
         return out
 
+    def most_flips(self) -> int:
+        """The number of forward passes with a flipped action, or more."""
+        layers, edges_act = len(self.actions), self.space.site == "edge"
+        return MOST_FLIPPED if edges_act else (len(self.space.names) - 1) * layers
+
+    def _deciding(self, node: int) -> list[tuple[int, int]]:
+        """The layers and places of the actions that decide what ``node`` does, or hears if edges act."""
+        layers = range(len(self.actions))
+        if self.space.site == "node":
+            return [(layer, node) for layer in layers]
+        into = (self.graph.edge_index[1] == node).nonzero().flatten().tolist()
+        doubt = (self.trace.probs[..., 0] - 0.5).abs().view(*self.actions.shape[:2], self.trace.heads).amin(-1)
+        ranked = sorted((float(doubt[layer, edge]), layer, edge) for layer in layers for edge in into)
+        return sorted((layer, edge) for _, layer, edge in ranked[:MOST_FLIPPED])
+
+    def _sender(self, place: int) -> int | None:
+        """The sender of an edge that acts."""
+        return int(self.nodes[self.graph.edge_index[0, place]]) if self.space.site == "edge" else None
+
     def _silence(self, node: int) -> Change:
+        sent = self.graph.edge_index[0] == node if self.space.site == "edge" else node
+
         def change(actions: Tensor) -> None:
-            actions[:, node] = self.space.muted(actions[:, node])
+            actions[:, sent] = self.space.muted(actions[:, sent])
 
         return change
 
@@ -178,9 +205,9 @@ def _nothing(actions: Tensor) -> None:
     """Leave the actions as they are."""
 
 
-def _flip(layer: int, node: int, action: int) -> Change:
+def _flip(layer: int, place: int, action: int) -> Change:
     def change(actions: Tensor) -> None:
-        actions[layer, node] = action
+        actions[layer, place] = action
 
     return change
 

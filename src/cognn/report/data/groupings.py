@@ -19,11 +19,13 @@ Codes = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Grouping:
-    """A partition of nodes or items: ``codes`` ``(N,)`` are indices into ``names``, -1 is no group."""
+    """A partition of nodes, edges or items: ``codes`` ``(N,)`` are indices into ``names``, -1 is no group."""
 
     name: str
     codes: Codes
     names: list[str]
+    site: str = "node"
+    """Whether ``codes`` are of nodes (or items) or of edges."""
 
 
 def output_names(dataset: Dataset) -> list[str]:
@@ -128,3 +130,10 @@ def _distinct(bounds: NDArray[np.float64]) -> list[str]:
     """Numbers with three significant digits, or as many more as keep them distinct; 17 always suffice."""
     tries = ([f"{bound:.{digits}g}" for bound in bounds] for digits in range(3, 18))
     return next(texts for texts in tries if len(set(texts)) == len(texts))
+
+
+def group_by_ends(classes: Grouping, edge_index: Codes) -> Grouping:
+    """Edges by whether both ends are of the same class; -1 if one has none."""
+    sender, receiver = classes.codes[edge_index]
+    codes = np.where((sender < 0) | (receiver < 0), -1, (sender != receiver).astype(np.int64))
+    return Grouping(f"{classes.name} of both ends", codes, [f"same {classes.name}", f"another {classes.name}"], "edge")

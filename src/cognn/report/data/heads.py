@@ -12,9 +12,9 @@ Floats = NDArray[np.float64]
 def agreement(trace: Trace, expected: bool = False) -> Floats:
     """How alike each pair of heads decides at each layer: ``(num_layers, heads, heads)``.
 
-    It is the share of the nodes with the same action, mean over the relations in which nodes act.  If gates are
-    probabilities (``expected``) it is one minus the mean difference of the gates, over nodes, relations, and listening
-    and broadcasting.
+    It is the share of the nodes, or edges, with the same action, mean over the relations in which they act.  If gates
+    are probabilities (``expected``) it is one minus the mean difference of the gates, over nodes, relations, and
+    listening and broadcasting.
     """
     slices = trace.space.slices
     if not expected:
@@ -23,8 +23,8 @@ def agreement(trace: Trace, expected: bool = False) -> Floats:
         return np.asarray(np.einsum("lrhrk->lhk", blocks) / blocks.shape[1])
     alike = []
     for probs in trace.probs:
-        both = torch.cat(trace.space.expected_gates(probs)).float()  # (2 N, relations and slices)
-        gates = both.view(-1, slices).t().contiguous()  # (slices, 2 N relations)
+        both = torch.cat(trace.space.expected_gates(probs)).float()  # (2 N or E, relations and slices)
+        gates = both.view(-1, slices).t().contiguous()  # (slices, 2 N relations or E relations)
         alike.append(1 - torch.cdist(gates, gates, p=1).double() / max(gates.size(1), 1))
     return torch.stack(alike).numpy()
 

@@ -49,6 +49,8 @@ def relation_tables(view: RunView) -> list[ShareTable]:
     if view.heads > 1 and len(pairs) <= MOST_COLUMNS:
         flat = by_head.transpose(0, 2, 1).reshape(len(names), -1)  # (relations, layers and heads)
         tables.append(ShareTable("kept-by-relation-and-head", heard, "relation", names, "layer, head", pairs, flat))
+    if view.edges_act:
+        return tables
     tables.append(by_relation("listens", "share of nodes that listen", np.stack([group.listens for group in every])))
     sends = np.stack([group.broadcasts for group in every])
     tables.append(by_relation("broadcasts", "share of nodes that broadcast", sends))

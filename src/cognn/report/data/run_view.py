@@ -26,9 +26,11 @@ from cognn.report.data.groupings import (
     group_by_class,
     group_by_correctness,
     group_by_degree,
+    group_by_ends,
     merge_small_groups,
 )
 from cognn.report.data.heads import Floats, agreement
+from cognn.report.data.kept_curve import KeptCurve, kept_curve
 from cognn.report.data.minesweeper import MinesweeperBoard, find_board
 from cognn.report.data.relations import names_of_relations
 from cognn.run.fit import Fitted, Prediction, open_run, precision
@@ -89,14 +91,35 @@ class RunView:
 
     @cached_property
     def groupings(self) -> list[Grouping]:
-        """The groupings of the nodes that charts offer."""
+        """The groupings of the nodes, and of edges that act, that charts offer."""
         item = self.node_item.numpy()
         named = [
             Grouping(some.name, some.codes[item], some.names)
             for some in (merge_small_groups(self.classes), self.correctness)
         ]
         degrees = group_by_degree(self.graph.in_ptr.diff().numpy())
-        return [Grouping("all", np.zeros(len(item), dtype=np.int64), ["all nodes"]), named[0], degrees, named[1]]
+        every = Grouping("all", np.zeros(len(item), dtype=np.int64), ["all edges" if self.edges_act else "all nodes"])
+        found = [every, named[0], degrees, named[1]]
+        if self.edges_act and self.dataset.task.readout.per_node and self.classes.name == "class":
+            found.append(group_by_ends(self.classes, self.graph.edge_index.numpy()))
+        return found
+
+    @property
+    def edges_act(self) -> bool:
+        """Whether edges act instead of nodes."""
+        return self.trace is not None and self.trace.space.site == "edge"
+
+    @property
+    def by_route(self) -> bool:
+        """Whether the page stores edge by edge which of them carry messages, not what their ends do."""
+        return self.edges_act or self.relations > 1
+
+    @cached_property
+    def kept_curve(self) -> KeptCurve | None:
+        """Scores against the share of kept edges; None without actions or edges."""
+        if self.trace is None or not self.graph.num_edges:
+            return None
+        return kept_curve(self.fitted, self.split, self.model, self.trace)
 
     @property
     def heads(self) -> int:
@@ -121,8 +144,8 @@ class RunView:
 
     @property
     def expected(self) -> bool:
-        """Whether statistics of several heads or relations use the probabilities, because the gates do."""
-        return self.heads * self.relations > 1 and self.soft
+        """Whether statistics of edges, several heads or relations use the probabilities, because the gates do."""
+        return (self.edges_act or self.heads * self.relations > 1) and self.soft
 
     @cached_property
     def head_agreement(self) -> Floats:
@@ -181,10 +204,6 @@ def collect(
         raise RunError(f"{fitted.folder}: {text}")
     if base is not None:
         _check_comparable(Path(base), fitted)
-    inner = cooperative(fitted.model(fitted.best_split))
-    if inner is not None and inner.space.site == "edge":
-        text = "a report shows actions of nodes, and here edges act; in Python, Trace.kept and kept_ratio have them"
-        raise RunError(f"{fitted.folder}: {text}")
     chosen = fitted.best_split if split is None else split
     prediction, dataset = fitted.predict(split=chosen, samples=samples), fitted.dataset
     graph = dataset.task.readout.join(dataset.graphs)

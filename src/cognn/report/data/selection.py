@@ -41,7 +41,7 @@ def parts_on_page(view: RunView) -> list[tuple[int, int]]:
     A head is its place among :func:`heads_on_page`, counted from 1.  All together come first.  If pairs of a relation
     and a head would be too many, there are none.
     """
-    relations, heads = range(-1, view.relations), range(len(heads_on_page(view)) + 1)
+    relations, heads = range(-1, view.relations if view.relations > 1 else 0), range(len(heads_on_page(view)) + 1)
     pairs = [(relation, head) for relation in relations for head in heads]
     return pairs if len(pairs) <= MOST_PARTS else [pair for pair in pairs if pair[0] < 0 or pair[1] == 0]
 
@@ -57,8 +57,10 @@ def _page_bytes(view: RunView) -> tuple[int, int]:
     """Bytes that a node and a route take on the page."""
     layers = 0 if view.trace is None else view.trace.num_layers
     heads = len(heads_on_page(view))
-    if view.relations == 1:
+    if not view.by_route:
         return layers * _bytes_per_layer(view.heads, heads) + 160, 4
+    if view.edges_act:
+        return layers * len(parts_on_page(view)) + 160, 6 + 3 * layers * (1 + heads)
     return layers * 9 * len(parts_on_page(view)) + 160, 6 + layers * (1 + heads)
 
 

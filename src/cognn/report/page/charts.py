@@ -65,7 +65,9 @@ def relation_charts(view: RunView, relation: int) -> dict[str, list[Chart]]:
 
 
 def _group_charts(groups: list[GroupDecisions], by: str, of: str) -> list[Chart]:
-    charts = [action_shares(groups, by), kept_ratio(groups, by), entropy(groups, by), changes(groups, by)]
+    charts = [kept_ratio(groups, by), entropy(groups, by), changes(groups, by)]
+    if groups[0].site == "node":  # the actions of edges are the kept ones and the others
+        charts.insert(0, action_shares(groups, by))
     named = [replace(chart, title=f"{chart.title}, {of}", alt=f"{chart.alt} ({of})") for chart in charts]
     return named if of else charts
 
@@ -109,12 +111,15 @@ def kept_ratio(groups: list[GroupDecisions], by: str = "all") -> Chart:
 
 def entropy(groups: list[GroupDecisions], by: str = "all") -> Chart:
     """Mean entropy of the action distributions per layer."""
-    return _lines("entropy", "Entropy of the actions", "bits", groups, by, lambda g: g.entropy, 1, "", 2.0)
+    top = 1.0 if groups[0].site == "edge" else 2.0
+    return _lines("entropy", "Entropy of the actions", "bits", groups, by, lambda g: g.entropy, 1, "", top)
 
 
 def changes(groups: list[GroupDecisions], by: str = "all") -> Chart:
-    """Share of nodes whose action differs from that at the previous layer."""
-    return _lines("changed", "Changed actions", "share of nodes", groups, by, lambda g: g.changed, 2, ".0%")
+    """Share of nodes, or of edges if they act, whose action differs from that at the previous layer."""
+    return _lines(
+        "changed", "Changed actions", f"share of {_acting(groups)}", groups, by, lambda g: g.changed, 2, ".0%"
+    )
 
 
 def training_charts(view: RunView) -> list[Chart]:
@@ -173,7 +178,7 @@ def _lines(
     tick: str,
     top: float = 1.0,
 ) -> Chart:
-    data = []
+    data: list[dict[str, Any]] = []
     for index, group in enumerate(groups):
         y = [_round(value) for value in values(group)]
         x = list(range(first, first + len(y)))
@@ -185,8 +190,9 @@ def _lines(
     rows: list[list[CellValue]] = [
         [g.name, g.count, layer + first, _round(value)] for g in groups for layer, value in enumerate(values(g))
     ]
-    alt = f"{title} per layer, {_described(by)}. " + "; ".join(f"{g.name}: {_span(values(g))}" for g in groups)
-    return Chart(key, title, alt, {"data": data, "layout": layout}, ["group", "nodes", "layer", label], rows)
+    what = _acting(groups)
+    alt = f"{title} per layer, {_described(by, what)}. " + "; ".join(f"{g.name}: {_span(values(g))}" for g in groups)
+    return Chart(key, title, alt, {"data": data, "layout": layout}, ["group", what, "layer", label], rows)
 
 
 def plain_text(name: str) -> str:
@@ -213,8 +219,12 @@ def lay_out(x: str, y: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def _described(by: str) -> str:
-    return "all nodes together" if by == "all" else f"by {by}"
+def _acting(groups: list[GroupDecisions]) -> str:
+    return f"{groups[0].site}s" if groups else "nodes"
+
+
+def _described(by: str, what: str = "nodes") -> str:
+    return f"all {what} together" if by == "all" else f"by {by}"
 
 
 def _span(values: Any) -> str:

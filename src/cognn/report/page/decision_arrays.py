@@ -12,6 +12,9 @@ from cognn.nn.trace import Trace
 from cognn.report.page.packed_arrays import PackedArrays
 from cognn.run.prediction_table import most_common
 
+HEARS = ("hears all", "hears half or more", "hears less than half", "hears nothing")
+"""What a node hears of the messages that it could, if edges act instead of nodes."""
+
 
 def add_decisions(arrays: PackedArrays, trace: Trace, nodes: NDArray[np.int64], shown: list[int]) -> None:
     """Add ``action`` ``(parts, num_layers, n)`` and ``probs`` ``(parts, num_layers, n, 4)`` of some nodes.
@@ -63,24 +66,56 @@ def add_parts(
     arrays.add("probs", np.rint(np.stack([mean[part] for part in parts]) / np.stack(of) * 65535), "u2")
 
 
-def add_kept(arrays: PackedArrays, trace: Trace, routes: Tensor, relation: Tensor, shown: list[int]) -> None:
+def add_hears(
+    arrays: PackedArrays, trace: Trace, nodes: NDArray[np.int64], parts: list[tuple[int, int]], shown: list[int]
+) -> None:
+    """Add ``action`` ``(parts, num_layers, n)`` of nodes whose edges act: how many of them each node hears, of HEARS.
+
+    Parts are those of :func:`add_parts`.
+    """
+    heard = {part: np.zeros((trace.num_layers, trace.graph.num_nodes)) for part in parts}
+    every = {part: np.zeros(trace.graph.num_nodes) for part in parts}
+    for relation in range(trace.num_relations):
+        receiver = trace.routes(relation)[1].numpy()
+        into = np.bincount(receiver, minlength=trace.graph.num_nodes)
+        for head in range(trace.space.slices):
+            kept = trace.heard(relation, head).numpy()
+            counts = np.stack([np.bincount(receiver[row], minlength=trace.graph.num_nodes) for row in kept])
+            place = shown.index(head) + 1 if head in shown else 0
+            for part in {(one, other) for one in (-1, relation) for other in (0, place)} & heard.keys():
+                heard[part] += counts
+                every[part] += into
+    codes = [
+        np.select([count == 0, count == every[part], 2 * count >= every[part]], [3, 0, 1], 2)
+        for part, count in heard.items()
+    ]
+    arrays.add("action", np.stack(codes)[:, :, nodes], "u1")
+
+
+def add_kept(arrays: PackedArrays, trace: Trace, relation: Tensor, listed: Tensor, shown: list[int]) -> None:
     """Add ``kept`` ``(1 + shown heads, num_layers, routes)``: the heads that hear along each route, and of each head.
+
+    If edges act, ``chance`` has the mean of their probabilities in all heads, and that of each head.
 
     Args:
         arrays: Where to add it.
         trace: The decisions.
-        routes: Who sends to whom ``(2, routes)``.
-        relation: The relation of each route.
+        relation: The relation of every route, ascending.
+        listed: The routes that the page holds.
         shown: The heads that are shown one by one.
     """
-    kept = torch.zeros(1 + len(shown), trace.num_layers, routes.size(1), dtype=torch.int16)
+    kept = torch.zeros(1 + len(shown), trace.num_layers, len(listed), dtype=torch.int16)
+    chance = torch.zeros(kept.shape)
     for kind in relation.unique().tolist():
-        some = (relation == kind).nonzero().flatten()
-        sender, receiver = routes[:, some]
+        some = (relation[listed] == kind).nonzero().flatten()
+        own = listed[some] - int((relation < kind).sum())
         for head in range(trace.space.slices):
-            codes = trace.part(kind, head)[0]
-            heard = (JOINT.broadcasts(codes)[:, sender] & JOINT.listens(codes)[:, receiver]).short()
-            kept[0, :, some] += heard
-            if head in shown:
-                kept[1 + shown.index(head), :, some] = heard
+            parts = (0, 1 + shown.index(head)) if head in shown else (0,)
+            for part in parts:
+                kept[part, :, some] += trace.heard(kind, head)[:, own].short()
+                if trace.space.site == "edge":
+                    share = 1 if part else trace.space.slices
+                    chance[part, :, some] += trace.chance(kind, head)[:, own] / share
     arrays.add("kept", kept.numpy(), "u1" if trace.space.slices < 256 else "u2")
+    if trace.space.site == "edge":
+        arrays.add("chance", np.rint(chance.numpy() * 65535), "u2")

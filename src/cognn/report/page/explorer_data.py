@@ -23,9 +23,10 @@ from cognn.report.data.selection import (
     parts_on_page,
     within_budget,
 )
-from cognn.report.page.decision_arrays import add_decisions, add_kept, add_parts
+from cognn.report.page.decision_arrays import HEARS, add_decisions, add_hears, add_kept, add_parts
 from cognn.report.page.layout import layout
 from cognn.report.page.packed_arrays import PackedArrays
+from cognn.report.page.relation_words import everywhere
 from cognn.report.palette import ACTIONS, FREE, MINE, RIGHT, SERIES, WRONG
 
 FULL_NODES, FULL_EDGES = 12_000, 150_000
@@ -71,10 +72,10 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
     if by_node and len(nodes) < view.graph.num_nodes:
         into = np.bincount(routes[1].numpy(), minlength=view.graph.num_nodes)[nodes]
         arrays.add("outside", into - np.bincount(edges[1], minlength=len(nodes)), "u4")
-    if view.trace is not None and relation is not None and view.relations > 1:
+    if view.trace is not None and relation is not None and view.by_route:
         listed = torch.from_numpy(np.flatnonzero(inside)[order])
         arrays.add("relation", relation[listed].numpy(), "u2")
-        add_kept(arrays, view.trace, routes[:, listed], relation[listed], heads_on_page(view))
+        add_kept(arrays, view.trace, relation, listed, heads_on_page(view))
     _add_items(arrays, view, items)
     columns = _add_nodes(arrays, view, nodes)
     full = not by_node or (len(nodes) <= FULL_NODES and edges.shape[1] <= FULL_EDGES)
@@ -107,7 +108,7 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
         "correctness": view.correctness.names,
         "features": columns,
         "samples": view.samples,
-        "actions": list(JOINT.names),
+        "actions": list(HEARS if view.edges_act else JOINT.names),
         "listens": JOINT.listens(codes).tolist(),
         "broadcasts": JOINT.broadcasts(codes).tolist(),
         "colors": {"actions": ACTIONS, "right": RIGHT, "wrong": WRONG, "series": SERIES},
@@ -118,15 +119,16 @@ def explorer_data(view: RunView, explain: list[int] | None = None) -> tuple[dict
 
 
 def _relations(view: RunView) -> dict[str, Any]:
-    """What the page of several relations knows in addition."""
-    if view.trace is None or view.relations == 1:
+    """What the page of several relations, or of edges that act, knows in addition."""
+    if view.trace is None or not view.by_route:
         return {}
     return {
+        "edgesAct": view.edges_act,
         "relations": view.relation_names,
         "parts": parts_on_page(view),
         "bothWays": view.trace.directions == "both",
         "drawn": list(view.trace.space.names),
-        "everywhere": "in all relations" + (" and heads" if view.heads > 1 else ""),
+        "everywhere": everywhere(view),
     }
 
 
@@ -154,7 +156,9 @@ def _add_items(arrays: PackedArrays, view: RunView, items: NDArray[np.int64]) ->
 
 def _add_nodes(arrays: PackedArrays, view: RunView, nodes: NDArray[np.int64]) -> dict[str, Any]:
     """Add decisions and features of every node; returns the names of the features."""
-    if view.trace is not None and view.relations > 1:
+    if view.trace is not None and view.edges_act:
+        add_hears(arrays, view.trace, nodes, parts_on_page(view), heads_on_page(view))
+    elif view.trace is not None and view.relations > 1:
         add_parts(arrays, view.trace, nodes, parts_on_page(view), heads_on_page(view))
     elif view.trace is not None:
         add_decisions(arrays, view.trace, nodes, heads_on_page(view))
@@ -182,11 +186,17 @@ def _explanations(
     for item in chosen if view.trace is not None else []:
         one = why(view, item)
         silenced = [_rounded(row) | {"node": int(place[row.node])} for row in one.silenced]
-        flipped = [_rounded(row) | {"action": row.action} for row in one.flipped]
+        flipped = [_rounded(row) | _sender(row, place) for row in one.flipped]
         both = {"silenced": silenced, "flipped": flipped}
         found.append(asdict(one) | both | {"item": where[item], "node": int(place[one.node])})
     return found
 
 
+def _sender(row: Flipped, place: NDArray[np.int64]) -> dict[str, Any]:
+    """The sender of an edge that was flipped, as a node of the page."""
+    return {} if row.sender is None else {"sender": int(place[row.sender])}
+
+
 def _rounded(row: Silenced | Flipped) -> dict[str, Any]:
-    return asdict(row) | {"change": round(row.change, 6), "value": [round(value, 6) for value in row.value]}
+    known = {name: value for name, value in asdict(row).items() if value is not None}
+    return known | {"change": round(row.change, 6), "value": [round(value, 6) for value in row.value]}

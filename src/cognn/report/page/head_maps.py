@@ -40,7 +40,8 @@ def head_agreement(view: RunView) -> Chart:
         for one in range(len(alike))
         for other in range(one)
     ]
-    how = "one minus the mean difference of their gates" if view.expected else "share of nodes with the same action"
+    site = "edges" if view.edges_act else "nodes"
+    how = "one minus the mean difference of their gates" if view.expected else f"share of {site} with the same action"
     alt = f"Heat map of the agreement of pairs of heads ({how}), from {np.nanmin(apart):.3f} to {np.nanmax(apart):.3f}"
     columns = ["head", "other head", "mean over layers", *(f"layer {layer + 1}" for layer in range(len(layers)))]
     return Chart("head-agreement", f"Which heads agree: {how}, mean over layers", alt, figure, columns, rows)

@@ -14,6 +14,7 @@ from cognn.report.data.selection import heads_on_page, relations_with_charts
 from cognn.report.page.charts import Chart, decision_charts, head_charts, relation_charts, training_charts
 from cognn.report.page.explorer_data import explorer_data
 from cognn.report.page.head_maps import head_maps
+from cognn.report.page.kept_chart import kept_chart
 from cognn.report.page.relation_maps import relation_maps
 from cognn.report.page.relation_words import all_together, relation_note, what_nodes_do
 from cognn.report.page.score_charts import score_charts
@@ -26,7 +27,9 @@ SCRIPTS = (
     *("why.js", "decisions.js", "heads.js", "look.js", "describe.js", "main.js"),
 )
 OF_RELATIONS = {"choice.js", "counts.js", "layers.js", "why.js", "decisions.js", "heads.js", "describe.js"}
-"""Scripts of which the folder ``relations`` has another version, for runs with several relations."""
+"""Scripts of which the folder ``relations`` has another version, for pages that know which edges carry messages."""
+OF_EDGES = {"layers.js", "describe.js"}
+"""Scripts of which the folder ``edges`` has another version, for runs whose edges act."""
 
 
 def write_page(view: RunView, path: str | Path, explain: list[int] | None = None) -> Path:
@@ -50,13 +53,13 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
         "scores": [chart.as_dict() for chart in score_charts(view)],
         "decisions": _by_group(decision_charts(view)),
         "headDecisions": {head: _by_group(head_charts(view, head)) for head in heads_on_page(view)},
+        "keptChart": [chart.as_dict() for chart in kept_chart(view)],
         "headMaps": [chart.as_dict() for chart in (*relation_maps(view), *head_maps(view))],
         "headNote": _shown_heads(view),
     }
-    several = view.relations > 1
-    if several:
+    if view.by_route:
         data |= {"headDecisions": _choices(view), "headNote": relation_note(view), "allTogether": all_together(view)}
-    scripts = [asset(f"relations/{name}" if several and name in OF_RELATIONS else name) for name in SCRIPTS]
+    scripts = [asset(_version(view, name)) for name in SCRIPTS]
     dataset, task = view.dataset, view.dataset.task
     by_node = task.readout.per_node
     title = f"{dataset.name}: {model_name(view.fitted.config.model)}"
@@ -71,6 +74,7 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
             "conclusion": _conclusion(view),
             "summary": _summary(view),
             "acts": what_nodes_do(view),
+            "colour": "messages heard" if view.edges_act else "action",
             "config": escape(to_toml(view.fitted.config).strip()),
             "classes": escape(view.classes.name),
             "search": "Node id" if by_node else "Graph",
@@ -80,6 +84,13 @@ def render_page(view: RunView, explain: list[int] | None = None) -> str:
     )
 
 
+def _version(view: RunView, name: str) -> str:
+    """The version of a script for this run."""
+    if view.edges_act and name in OF_EDGES:
+        return f"edges/{name}"
+    return f"relations/{name}" if view.by_route and name in OF_RELATIONS else name
+
+
 def _by_group(charts: dict[str, list[Chart]]) -> dict[str, list[dict[str, Any]]]:
     return {by: [chart.as_dict() for chart in some] for by, some in charts.items()}
 
@@ -87,7 +98,8 @@ def _by_group(charts: dict[str, list[Chart]]) -> dict[str, list[dict[str, Any]]]
 def _choices(view: RunView) -> list[tuple[str, dict[str, list[dict[str, Any]]]]]:
     """The charts of single relations and of single heads, with their names."""
     names = view.relation_names
-    charts = [(names[one], _by_group(relation_charts(view, one))) for one in relations_with_charts(view)]
+    several = relations_with_charts(view) if view.relations > 1 else []
+    charts = [(names[one], _by_group(relation_charts(view, one))) for one in several]
     return charts + [(f"head {head}", _by_group(head_charts(view, head))) for head in heads_on_page(view)]
 
 

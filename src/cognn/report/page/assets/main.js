@@ -69,7 +69,7 @@ function release() {
 function welcome() {
   const text = byGraph
     ? "Select a graph in the gallery, then click one of its nodes."
-    : "Click a node, or search for its id, to see its features, its prediction, its action at every layer, and the nodes it heard.";
+    : `Click a node, or search for its id, to see its features, its prediction, ${run.edgesAct ? "the edges into it that are kept" : "its action"} at every layer, and the nodes it heard.`;
   const parts = [el("h3", { id: "panel-title" }, "No node selected"), el("p", {}, text)];
   if (run.why.length) {
     const buttons = run.why.map((one) => el("button", { type: "button", class: "id", onclick: () => (byGraph ? openGraph(one.item, true) : choose(one.item, true)) },
@@ -255,6 +255,7 @@ function showTraining() {
   document.getElementById("training-charts").append(...page.training.map(chartCard));
   if (!page.scores.length) document.getElementById("predictions").remove();
   else document.getElementById("score-charts").append(...page.scores.map(chartCard));
+  document.getElementById("kept-chart").append(...page.keptChart.map(chartCard));
 }
 
 showTraining();

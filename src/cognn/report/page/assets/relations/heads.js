@@ -1,4 +1,4 @@
-// The choice of a relation and of a head above the graph, the heat maps, and the relations of the edge at the pointer.
+// The choice of a relation and of a head above the graph, the heat maps, and what the edge at the pointer carries.
 
 function showHeads(changed) {
   document.getElementById("head-note").textContent = page.headNote;
@@ -9,6 +9,7 @@ function showHeads(changed) {
   heads.parentNode.before(el("label", { class: "tool" }, "Relation ", kinds));
   heads.append(el("option", { value: 0 }, heads.dataset.all), ...run.shownHeads.map((one, place) => el("option", { value: place + 1 }, `head ${one}`)));
   if (run.heads === 1) heads.parentNode.remove();
+  if (!severalRelations) kinds.parentNode.remove();
   // The page of many relations has no room for each pair of a relation and a head: the older choice gives way.
   const set = (one, other) => {
     const known = partOf.has([Number(kinds.value), Number(heads.value)].join());
@@ -64,7 +65,9 @@ function wordsOf(u, v) {
       if (!isChosen(route)) continue;
       const count = headsOn(state.layer, route);
       const heard = !count ? "no message" : allHeads() ? `a message in ${count} of ${run.heads} heads` : "a message";
-      lines.push(`${nodeName(sender)} → ${nodeName(receiver)}, ${run.relations[A.relation[route]]}: ${heard}`);
+      const kind = severalRelations ? `, ${run.relations[A.relation[route]]}` : "";
+      const likely = run.edgesAct ? ` (kept with ${percent(chanceOn(state.layer, route))})` : "";
+      lines.push(`${nodeName(sender)} → ${nodeName(receiver)}${kind}: ${heard}${likely}`);
     }
   }
   return lines.length ? lines : [`no edge of ${relationName()}`];

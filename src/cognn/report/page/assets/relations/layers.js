@@ -20,17 +20,3 @@ function layersOf(node, layer, reach, choose) {
   }
   return box;
 }
-
-// The senders that a node hears at a layer, by relation.
-function heardIn(node, layer, choose) {
-  const by = new Map();
-  for (let route = A.inPtr[node]; route < A.inPtr[node + 1]; route++) {
-    if (!headsOn(layer, route)) continue;
-    const known = by.get(A.relation[route]) ?? [];
-    if (known[known.length - 1] !== A.sender[route]) known.push(A.sender[route]);
-    by.set(A.relation[route], known);
-  }
-  if (!by.size) return ids([], choose);
-  return el("div", {}, ...[...by].sort(([a], [b]) => a - b).map(([kind, senders]) =>
-    el("div", { "data-relation": kind }, relation < 0 ? `${run.relations[kind]}: ` : "", ids(senders, choose))));
-}

@@ -22,10 +22,19 @@ function whyOf(node, item, choose) {
   const tried = known.silenced.length < known.heard ? `${known.silenced.length} that were tested, out of ${known.heard} that are heard` : `${known.heard} that are heard`;
   if (known.heard > silenced.length) box.append(el("p", { class: "note" }, `The ${silenced.length} with the largest change among the ${tried}.`));
   const flips = known.flipped.slice().sort((a, b) => b.change - a.change).slice(0, 12).map((one) => [
-    String(one.layer + 1), `→ ${run.drawn[one.action]}`, show(one.value), change(one.change),
+    String(one.layer + 1), run.edgesAct ? edgeOf(one, known.node, choose) : `→ ${run.drawn[one.action]}`, show(one.value), change(one.change),
   ]);
+  if (run.edgesAct) {
+    const into = `${byGraph ? `Edges into node ${nodeName(known.node)}` : "Edges into it"}, kept instead of dropped or dropped instead of kept${run.everywhere ? ` ${run.everywhere}` : ""}`;
+    box.append(el("h5", {}, into), flips.length ? table(["layer", "edge", what, "change"], flips) : el("p", {}, "It has none."));
+    return box;
+  }
   const whose = (byGraph ? `Action of node ${nodeName(known.node)} flipped` : "Its own action flipped") + (run.everywhere ? ` ${run.everywhere}` : "");
   box.append(el("h5", {}, whose), table(["layer", "action", what, "change"], flips));
   return box;
 }
 
+// An edge that was flipped: its sender, and what was done with it instead.
+function edgeOf(flip, receiver, choose) {
+  return el("span", {}, "from ", idButton(flip.sender, choose), run.drawn[flip.action] === "KEEP" ? " kept" : " dropped");
+}
