@@ -68,10 +68,10 @@ def prediction_table(
         heads = 1 if prediction.actions.dim() == 2 else prediction.actions.size(2)
         space = prediction.space or action_space("joint", heads)
         for layer, codes in enumerate(prediction.actions):
-            on_edges = space.site == "edge" and ends is not None
-            columns |= (
-                _kept_at_nodes(layer, codes, ends, len(value)) if on_edges else _action_columns(layer, codes, space)
-            )
+            if space.site == "edge" and ends is not None:
+                columns |= _kept_at_nodes(layer, codes, ends, len(value))
+            else:
+                columns |= _action_columns(layer, codes, space)
     return pl.DataFrame(columns)
 
 
