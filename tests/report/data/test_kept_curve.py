@@ -35,6 +35,7 @@ def test_a_message_is_kept_if_all_its_gates_reach_the_threshold(options: dict) -
     levels = thresholds(trace, 12)
     assert levels[0] == math.inf
     assert levels == sorted(levels, reverse=True)
+    assert 0.5 in levels
     ratios = []
     for level in levels:
         now = trace.above(level)

@@ -58,10 +58,12 @@ def kept_curve(fitted: Fitted, split: int, model: nn.Module, trace: Trace) -> Ke
 
 
 def thresholds(trace: Trace, number: int) -> list[float]:
-    """Up to ``number`` thresholds, between which about equal numbers of messages lie."""
+    """About ``number`` thresholds, between which about equal numbers of messages lie, and one half, as decided."""
     pairs = [(relation, head) for relation in range(trace.num_relations) for head in range(trace.space.slices)]
     step = max(1, trace.num_layers * trace.graph.num_edges * len(pairs) // MOST_SAMPLED)
     found: list[Tensor] = [trace.chance(*pair, step).flatten() for pair in pairs]
     ranked = torch.cat(found).sort(descending=True).values
     ranks = torch.linspace(0, len(ranked) - 1, number - 1).round().long() if len(ranked) else torch.arange(0)
-    return [math.inf, *ranked[ranks].unique().flip(0).tolist()]
+    levels = ranked[ranks].tolist()
+    half = [0.5] if levels and levels[-1] < 0.5 < levels[0] else []
+    return [math.inf, *sorted({*levels, *half}, reverse=True)]
