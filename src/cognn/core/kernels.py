@@ -39,7 +39,7 @@ def reorder(adjacency: Adjacency, value: Tensor, transposed: bool) -> Tensor:
 
 def matmul(adjacency: Adjacency, x: Tensor, weight: Tensor | None = None, transposed: bool = False) -> Tensor:
     """``A_w @ x``, or ``A_w^T @ x``."""
-    if _scatters(adjacency):
+    if scatters(adjacency):
         return scatter.matmul(adjacency, x, weight, transposed)
     value = adjacency.ones if weight is None else weight
     return product(x, *structure(adjacency, transposed), value, weight is not None)
@@ -56,27 +56,32 @@ def product(x: Tensor, ptr: Tensor, index: Tensor, value: Tensor, weighted: bool
 
 def edge_sum(adjacency: Adjacency, attr: Tensor, weight: Tensor) -> Tensor:
     """Weighted sum of the rows of ``attr``, in the order of ``edge_index``, at every receiver."""
-    if _scatters(adjacency):
+    if scatters(adjacency):
         return scatter.edge_sum(adjacency, attr, weight)
     return product(attr, adjacency.in_ptr, adjacency.in_edge, weight, True)
 
 
 def edge_dot(adjacency: Adjacency, left: Tensor, right: Tensor, transposed: bool = False) -> Tensor:
     """``left[v] . right[u]`` of every entry of ``A``, or of its transpose, without a vector per edge."""
-    if _scatters(adjacency):
+    if scatters(adjacency):
         return scatter.edge_dot(adjacency, left, right, transposed)
-    ends = structure(adjacency, transposed)
-    return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, *ends)
+    return entry_dot(left, right, *structure(adjacency, transposed))
+
+
+def entry_dot(left: Tensor, right: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """:func:`edge_dot` of a matrix given by its row pointers and columns."""
+    return (operators().edge_dot if is_compiling() else _edge_dot)(left, right, ptr, index)
 
 
 def segment_max(adjacency: Adjacency, value: Tensor) -> Tensor:
     """Largest ``value`` ``(E, k)`` at every receiver; -inf without any."""
-    if _scatters(adjacency):
+    if scatters(adjacency):
         return scatter.segment_max(adjacency, value)
     return (operators().segment_max if is_compiling() else _segment_max)(value, adjacency.in_ptr)
 
 
-def _scatters(adjacency: Adjacency) -> bool:
+def scatters(adjacency: Adjacency) -> bool:
+    """Whether edges are gathered and scattered, for lack of a sorted structure or of sparse kernels."""
     return not adjacency.sorted or adjacency.device.type not in SPARSE_DEVICES
 
 

@@ -25,7 +25,7 @@ def relational_sum(stack: RelationStack, x: Tensor, matrices: Tensor, weight: Te
         matrices: The diagonal blocks ``(relations, blocks, out / blocks, in / blocks)`` of the matrices.
         weight: The weights ``(E,)`` of the edges in the order of the stack; None if all are 1.
     """
-    if is_compiling():
+    if is_compiling() or kernels.scatters(stack.adjacency):
         return _composed(stack, x, matrices, weight)
     with torch.autocast(x.device.type, enabled=False):
         weight = None if weight is None else weight.to(matrices.dtype)
@@ -83,7 +83,7 @@ class _RelationalSum(Function):
             grad_weight = torch.empty_like(weight)
             for chunk in stack.chunks:
                 mapped = _mapped(grad.index_select(0, chunk.receiver), maps, chunk.groups)
-                grad_weight[chunk.edges] = kernels.edge_dot(mapped, x, chunk.ptr, chunk.sender)
+                grad_weight[chunk.edges] = kernels.entry_dot(mapped, x, chunk.ptr, chunk.sender)
         return grad_x, grad_matrices, grad_weight, None
 
 

@@ -48,7 +48,7 @@ def kept_curve(fitted: Fitted, split: int, model: nn.Module, trace: Trace) -> Ke
         open_now = trace.above(level)
         kept.append(float(open_now.kept_ratio().mean()))
         actions = open_now.actions.split(sizes, dim=1)
-        with precision(config):
+        with precision(config, torch.device("cpu")):
             passes = zip(batches, actions, strict=True)
             out = torch.cat([batch.into(model, actions=codes).float() for batch, codes in passes])
         for part, items in some.items():
