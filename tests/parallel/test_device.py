@@ -16,7 +16,7 @@ import cognn
 from cognn import CoGNN, Graph
 from cognn.cli.main import main
 from cognn.config.options import TrainConfig
-from cognn.core.relations import Relation
+from cognn.core.relations.structure import Relation
 from cognn.data.store.store import open_store
 from cognn.errors import ConfigError
 from cognn.inference.blocks import BlockCutter

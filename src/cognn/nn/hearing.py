@@ -12,8 +12,8 @@ from torch import Tensor, cat, stack, where
 
 from cognn.core import ops
 from cognn.core.graph import Adjacency
-from cognn.core.relational_sum import relational_sum
-from cognn.core.relations import Relation, RelationStack
+from cognn.core.relations.structure import Relation, RelationStack
+from cognn.core.relations.sums import relational_sum
 from cognn.nn.edge_features import EdgeMessages
 
 
@@ -114,7 +114,7 @@ class Hearing(NamedTuple):
     def mapped(self, stack: RelationStack, x: Tensor, matrices: Tensor, scale: Tensor | None) -> Tensor:
         """The sum ``(N, out)`` of what the rows of a stack hear, times their ``scale`` and mapped by their relation.
 
-        ``matrices`` are those of :func:`cognn.core.relational_sum.relational_sum`.
+        ``matrices`` are those of :func:`cognn.core.relations.sums.relational_sum`.
         """
         weight = self._weight(None if scale is None else scale.index_select(0, self.adjacency.in_receiver))
         sent = x if self.gates is None else ops.scale_rows(self.gates.broadcast, x)

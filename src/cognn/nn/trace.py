@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cognn.core import ops
 from cognn.core.graph import Graph
-from cognn.core.relations import relations
+from cognn.core.relations.structure import relations
 from cognn.nn.actions import JOINT, ActionSpace, action_space
 
 if TYPE_CHECKING:

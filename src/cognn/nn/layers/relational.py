@@ -12,7 +12,7 @@ from torch.nn.functional import linear
 
 from cognn.core import ops
 from cognn.core.graph import Graph
-from cognn.core.relations import RelationStack, relation_stack, relations
+from cognn.core.relations.structure import RelationStack, relation_stack, relations
 from cognn.nn.edge_features import NO_EDGES, EdgeSpec
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers.base import CooperativeLayer
@@ -40,7 +40,7 @@ class RelationSpec:
     num_blocks: int | None = None
     """Number of diagonal blocks of these matrices; None for full ones."""
     compact: bool | None = None
-    """Whether a relation leaves out the nodes without its edges; see :func:`cognn.core.relations.relations`."""
+    """Whether a relation leaves out the nodes without its edges; see :func:`cognn.core.relations.structure.relations`."""
 
     stacked: bool = False
     """Whether all relations are one sparse product, which knows one head and layers that sum or average."""

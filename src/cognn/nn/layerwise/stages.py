@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cognn.core.graph import Adjacency
 from cognn.core.random import keyed_bits
-from cognn.core.relations import block_relations
+from cognn.core.relations.structure import block_relations
 from cognn.errors import RunError
 from cognn.files.mapped_arrays import release
 from cognn.nn.actions import ActionMode

@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.compiler import is_compiling
 
 from cognn.core import kernels, ops
-from cognn.core.relations import PairChunk, RelationStack
+from cognn.core.relations.structure import PairChunk, RelationStack
 
 
 def relational_sum(stack: RelationStack, x: Tensor, matrices: Tensor, weight: Tensor | None = None) -> Tensor:

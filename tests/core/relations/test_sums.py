@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from cognn import Graph
-from cognn.core.relational_sum import relational_sum
-from cognn.core.relations import RelationStack, relation_stack
+from cognn.core.relations.structure import RelationStack, relation_stack
+from cognn.core.relations.sums import relational_sum
 
 N, E, TYPES = 17, 90, 4
 
