@@ -1,1 +1,1 @@
-"""Graphs with several relations: ``structure`` has the edges of each, ``sums`` their sums with a matrix per relation."""
+"""Graphs with several relations: ``structure`` has the edges of each, ``sums`` adds messages with a matrix for each."""

@@ -40,7 +40,7 @@ class RelationSpec:
     num_blocks: int | None = None
     """Number of diagonal blocks of these matrices; None for full ones."""
     compact: bool | None = None
-    """Whether a relation leaves out the nodes without its edges; see :func:`cognn.core.relations.structure.relations`."""
+    """Whether a relation leaves out nodes without its edges; see :func:`cognn.core.relations.structure.relations`."""
 
     stacked: bool = False
     """Whether all relations are one sparse product, which knows one head and layers that sum or average."""
