@@ -69,8 +69,8 @@ def test_train_and_predict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"Network": None}, "expected the edges as one of network"),
         ({"Network": np.ones((N, 3))}, "square"),
-        ({"Network": np.array(["text"])}, "expected a matrix of numbers"),
-        ({"Network": {"a": 1}}, "is struct of shape"),
+        ({"Network": np.array(["text"])}, "is no matrix of numbers"),
+        ({"Network": {"a": 1}}, "is no matrix of numbers"),
         ({"Attributes": np.ones((3, 4))}, "there are 30 nodes"),
         ({"Label": np.ones((N - 1, 1))}, "there are 30 nodes"),
         ({"Label": None}, "holds no 'y'"),

@@ -1,17 +1,15 @@
-"""Graphs in MATLAB files, through SciPy, which runs nothing that a file contains."""
+"""Graphs in MATLAB files."""
 
-import math
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from cognn.data.readers.array_checks import Arrays, sparse_matrix
 from cognn.errors import DataError
-from cognn.files.npz_archive import MAX_UNPACKED
-from cognn.files.safe_read import data_errors, existing_file, quote_names
+from cognn.files.mat_archive import HINT, Matrix, read_mat
+from cognn.files.safe_read import data_errors, quote_names
 
 NAMES = {
     "edges": ("network", "net", "adjacency", "adj", "a", "homo"),
@@ -19,8 +17,6 @@ NAMES = {
     "targets": ("y", "label", "labels", "class", "gnd", "group"),
 }
 """Names of the variables, in capitals or not; the first that the file has counts."""
-DENSE = {"double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
-_HINT = "is it a .mat, as scipy.io.savemat and MATLAB's save -v7 write it?"
 
 
 def read_mat_arrays(path: str) -> Arrays:
@@ -36,56 +32,59 @@ def read_mat_arrays(path: str) -> Arrays:
 
     Their names are in :data:`NAMES`.
     """
-    from scipy.io import loadmat, whosmat  # 0.1 s, which only .mat files need
+    roles: dict[str, str] = {}
 
-    file = existing_file(path)
-    with data_errors(path, _HINT), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about variables that are not read
-        held = {name: (shape, kind) for name, shape, kind in whosmat(str(file), appendmat=False)}
+    def choose(held: list[str]) -> list[str]:
         lower = {name.lower(): name for name in held}
-        names = {what: next((lower[name] for name in usual if name in lower), None) for what, usual in NAMES.items()}
-        if names["edges"] is None:
+        for role, usual in NAMES.items():
+            found = [lower[name] for name in usual if name in lower]
+            roles.update({role: found[0]} if found else {})
+        if "edges" not in roles:
             wanted = ", ".join(NAMES["edges"])
-            raise DataError(f"{path}: expected the edges as one of {wanted}; it has {quote_names(list(held))}")
-        chosen = [name for name in names.values() if name is not None]
-        for name in chosen:
-            _check(path, file, name, *held[name])
-        found = loadmat(str(file), variable_names=chosen, appendmat=False)
-        return _arrays(path, *(None if name is None else found[name] for name in names.values()))
+            raise DataError(f"{path}: expected the edges as one of {wanted}; it has {quote_names(held)}")
+        return list(roles.values())
+
+    found = read_mat(path, choose)
+    with data_errors(path, HINT):
+        edges, x, y = (found[roles[role]] if role in roles else None for role in NAMES)
+        assert edges is not None
+        return _arrays(path, edges, x, y)
 
 
-def _check(path: str, file: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
-    """Refuse what is no matrix of numbers, and a matrix that the file is too small for."""
-    if kind not in DENSE | {"sparse"} or len(shape) != 2:
-        raise DataError(f"{path}: {name!r} is {kind} of shape {shape}; expected a matrix of numbers")
-    cells = math.prod(shape)
-    if kind != "sparse" and 8 * cells > MAX_UNPACKED and cells > 1100 * file.stat().st_size:  # what zlib can pack
-        raise DataError(f"{path}: {name!r} claims shape {shape}, but the file is too small for it")
-
-
-def _arrays(path: str, edges: Any, x: Any, y: Any) -> Arrays:
-    from scipy.sparse import coo_array, issparse
-
-    count, sparse_x = edges.shape[0], None
+def _arrays(path: str, edges: Matrix, x: Matrix | None, y: Matrix | None) -> Arrays:
+    count = edges.shape[0]
     if count != edges.shape[1]:
         raise DataError(f"{path}: the edges have shape {edges.shape}; expected a square matrix (N, N)")
     if x is not None and x.shape[0] != count:
         raise DataError(f"{path}: the features have shape {x.shape}, there are {count} nodes")
-    matrix = coo_array(_columns(path, edges) if issparse(edges) else edges)
-    matrix.eliminate_zeros()
-    weight = None if (matrix.data == 1).all() else matrix.data.astype(np.float64)
-    if issparse(x):
-        rows = _columns(path, x).tocsr()
-        sparse_x, x = sparse_matrix(path, rows.data, rows.indices, rows.indptr, rows.shape), None
-    target = None if y is None else _target(_columns(path, y).toarray() if issparse(y) else y, count)
-    ends = np.stack([matrix.row, matrix.col]).astype(np.int64)
-    return Arrays(path, x, ends, target, num_nodes=count, edge_weight=weight, sparse_x=sparse_x)
+    sender, receiver, value = _entries(path, edges)
+    weight = None if (value == 1).all() else value.astype(np.float64)
+    dense = sparse = target = None
+    if x is not None:
+        dense, sparse = (x.data, None) if x.rows is None else (None, _csr(path, x))
+    if y is not None:
+        target = _target(y.data if y.rows is None else _csr(path, y).to_dense().numpy(), count)
+    ends = np.stack([sender, receiver])
+    return Arrays(path, dense, ends, target, num_nodes=count, edge_weight=weight, sparse_x=sparse)
 
 
-def _columns(path: str, matrix: Any) -> Any:
-    """A sparse matrix whose indices are checked: SciPy trusts them, and damaged ones would end the process."""
-    sparse_matrix(path, matrix.data, matrix.indices, matrix.indptr, matrix.shape[::-1])  # as rows of the transpose
-    return matrix
+def _entries(path: str, matrix: Matrix) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Rows, columns and values of the entries that are not 0."""
+    if matrix.rows is None or matrix.starts is None:
+        row, column = np.nonzero(matrix.data)
+        return row, column, matrix.data[row, column]
+    # By columns, the arrays are those of the transpose by rows, and so they are checked.
+    sparse_matrix(path, matrix.data, matrix.rows, matrix.starts, matrix.shape[::-1])
+    column, some = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.starts)), matrix.data != 0
+    return matrix.rows[some], column[some], matrix.data[some]
+
+
+def _csr(path: str, matrix: Matrix) -> torch.Tensor:
+    from scipy.sparse import csr_array
+
+    row, column, value = _entries(path, matrix)
+    rows = csr_array((value, (row, column)), shape=matrix.shape)
+    return sparse_matrix(path, rows.data, rows.indices, rows.indptr, rows.shape)
 
 
 def _target(y: NDArray[Any], count: int) -> NDArray[Any]:
