@@ -31,8 +31,10 @@ class Train:
     """Resume the run in this folder."""
     jobs: int = 1
     """Number of splits to train in parallel; they share the cores."""
+    log: str = ""
+    """Also write the curves of every split for tensorboard, wandb or mlflow; several with commas."""
     tensorboard: bool = False
-    """Also write the curves of every split to RUN/tensorboard."""
+    """The same as `--log tensorboard`."""
     quiet: bool = False
     """Print only the result."""
     data: DataConfig = field(default_factory=DataConfig)
@@ -54,7 +56,7 @@ def train(arguments: list[str]) -> int:
         start = with_preset(Config(), options.preset, options.model)
         options = parse(Train, arguments, "cognn train", Train(model=start.model, train=start.train))
     if options.resume is not None:
-        refuse_changes(arguments, options.dataset, "resume", "jobs", "tensorboard", "quiet")
+        refuse_changes(arguments, options.dataset, "resume", "jobs", "log", "tensorboard", "quiet")
     # These import torch, and `cognn --help` must not.
     from cognn.data.defaults import own_defaults
     from cognn.data.load import load_data
@@ -62,8 +64,11 @@ def train(arguments: list[str]) -> int:
     from cognn.report.progress import training_progress
     from cognn.report.terminal import show_data, show_summary
     from cognn.run import train as run
+    from cognn.run.curves.split import log_names, with_tensorboard
     from cognn.run.defaults import describe
 
+    log = with_tensorboard(options.log, options.tensorboard)
+    log_names(log)
     if options.jobs < 1:
         raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
     folder, dataset = options.resume, None
@@ -86,7 +91,7 @@ def train(arguments: list[str]) -> int:
         print(describe(run.run_config(folder).train), file=sys.stderr)
     try:
         with training_progress(run.run_config(folder), options.quiet or not is_rank_zero()) as report:
-            summary = run.train_run(folder, options.jobs, report, dataset, options.tensorboard)
+            summary = run.train_run(folder, options.jobs, report, dataset, log)
     except Interrupted:
         if is_rank_zero():
             jobs = f" --jobs {options.jobs}" if options.jobs > 1 else ""

@@ -31,6 +31,7 @@ from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.options.resolve import is_remembered
 from cognn.parallel.devices import find_device
 from cognn.run.calibrate import Calibration, both_classes, check_calibration, fit_calibration
+from cognn.run.curves.split import with_tensorboard
 from cognn.run.log_tail import RunCallback
 from cognn.run.new_data import as_new
 from cognn.run.python_options import make_config, python_words
@@ -337,6 +338,7 @@ def fit(
     *,
     recipe: str | Path | None = None,
     resume: str | Path | None = None,
+    log: str = "",
     tensorboard: bool = False,
     **options: Any,
 ) -> Fitted:
@@ -360,12 +362,13 @@ def fit(
         report: Called after every evaluation with split, metrics, best validation score and its epoch.
         recipe: TOML file with options, or the name of a recipe that comes with cognn; options given here win.
         resume: Folder of a run to resume, with its own options.
-        tensorboard: Whether to write the curves for TensorBoard too.
+        log: Programs that get the curves too: ``"tensorboard"``, ``"wandb"``, ``"mlflow"``, or several with commas.
+        tensorboard: The same as ``log="tensorboard"``.
         options: Options of the data, the model and the training by their names; ``preset="authors"`` starts from those
             of the paper's script.
     """
     with python_words():
-        return _fit(data, out, jobs, report, recipe, resume, tensorboard, options)
+        return _fit(data, out, jobs, report, recipe, resume, with_tensorboard(log, tensorboard), options)
 
 
 def _fit(
@@ -375,7 +378,7 @@ def _fit(
     report: RunCallback | None,
     recipe: str | Path | None,
     resume: str | Path | None,
-    tensorboard: bool,
+    log: str,
     options: dict[str, Any],
 ) -> Fitted:
     if jobs < 1:
@@ -406,7 +409,7 @@ def _fit(
     if resume is None:
         create_run(config, folder, dataset)
     try:
-        return Fitted(folder, config, train_run(folder, jobs, report, dataset, tensorboard), dataset)
+        return Fitted(folder, config, train_run(folder, jobs, report, dataset, log), dataset)
     except Interrupted:
         raise Interrupted(f"stopped; resume with cognn.fit(resume={str(folder)!r})") from None
 

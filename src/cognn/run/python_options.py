@@ -17,7 +17,7 @@ from cognn.errors import CognnError, ConfigError
 from cognn.nn.options.constructor import nearest
 from cognn.nn.options.resolve import ACTIVATIONS, config_name, norm_name, pool_name
 
-_ARGUMENTS = ("data", "out", "jobs", "report", "recipe", "preset", "resume", "tensorboard")
+_ARGUMENTS = ("data", "out", "jobs", "report", "recipe", "preset", "resume", "log", "tensorboard")
 """What ``cognn.fit`` takes besides the options of a run."""
 
 

@@ -31,9 +31,9 @@ from cognn.nn.options.resolve import is_remembered
 from cognn.parallel.cluster import detect_launcher, is_rank_zero
 from cognn.parallel.devices import RANK, make_fabric, on_rank_zero
 from cognn.parallel.workers import in_parallel, serve
+from cognn.run.curves.split import SplitCurves, log_names
 from cognn.run.defaults import decide
 from cognn.run.log_tail import RunCallback, follow_logs
-from cognn.run.tensorboard import SplitEvents, need_tensorboard
 from cognn.train.build import build_model
 from cognn.train.checkpoint import check_identity, fingerprint, run_identity
 from cognn.train.loop import Epoch, folder_gone, train_split
@@ -109,7 +109,7 @@ def train_run(
     jobs: int = 1,
     report: RunCallback | None = None,
     dataset: Dataset | None = None,
-    tensorboard: bool = False,
+    log: str = "",
 ) -> dict[str, Any]:
     """Train the unfinished splits of the run in ``out``, and write the summary of all to ``result.json``.
 
@@ -118,7 +118,7 @@ def train_run(
         jobs: Splits to train at the same time.
         report: Called after every evaluation.
         dataset: The dataset, if it is loaded already or was never a file.
-        tensorboard: Whether to write events for TensorBoard too.
+        log: Programs that get the curves too: ``"tensorboard"``, ``"wandb"``, ``"mlflow"``, or several with commas.
     """
     config, launcher = run_config(out), detect_launcher()
     devices = config.train.devices
@@ -126,8 +126,7 @@ def train_run(
         launcher.check_devices(devices)
     if jobs > 1 and devices > 1:
         raise ConfigError(f"jobs: this run has devices={devices} for every split; use jobs=1")
-    if tensorboard:
-        need_tensorboard()
+    log_names(log)
     dataset = load_data(config.data) if dataset is None else dataset
     data, splits = fingerprint(dataset), parse_numbers("splits", config.data.splits, len(dataset.splits))
     fabric = None if launcher is None else make_fabric(config.train)
@@ -150,10 +149,10 @@ def train_run(
     def summarise() -> dict[str, Any]:
         require_folder()
         summary = summarise_run(dataset.name, config, [_read_result(out, index) for index in splits])
-        for index in splits if tensorboard else []:
-            with SplitEvents(out, index, dataset.task.metric) as events:
-                if index not in left or not events.exist:
-                    events.rewrite()
+        for index in splits if log else []:
+            with SplitCurves(out, index, dataset.task.metric, log) as curves:
+                if index not in left or not curves.exist:
+                    curves.rewrite()
         write_json(out / "result.json", sealed(summary))
         return summary
 
@@ -161,15 +160,15 @@ def train_run(
     replay = follow_logs(out, left, report, dataset.task.higher_is_better)
     try:
         if jobs > 1 and len(left) > 1:
-            tasks = {f"split {index}": (str(out), str(index), str(tensorboard)) for index in left}
+            tasks = {f"split {index}": (str(out), str(index), log) for index in left}
             in_parallel("cognn.run.train", tasks, jobs, replay)
         else:
             for index in left:
                 on_rank_zero(fabric, require_folder)
                 if devices > 1 and launcher is None:
-                    _train_on_devices(out, index, devices, replay, tensorboard)
+                    _train_on_devices(out, index, devices, replay, log)
                 else:
-                    _train_split(out, config, dataset, index, data, report, tensorboard and is_rank_zero())
+                    _train_split(out, config, dataset, index, data, report, log if is_rank_zero() else "")
     except FolderGone:
         raise
     except RunError:
@@ -179,34 +178,34 @@ def train_run(
 
 
 def _train_split(
-    out: Path, config: Config, dataset: Dataset, index: int, data: str, report: RunCallback | None, tensorboard: bool
+    out: Path, config: Config, dataset: Dataset, index: int, data: str, report: RunCallback | None, log: str
 ) -> None:
-    with SplitEvents(out, index, dataset.task.metric) if tensorboard else nullcontext() as events:
+    with SplitCurves(out, index, dataset.task.metric, log) if log else nullcontext() as curves:
 
         def callback(line: Epoch, best: float, best_epoch: int) -> None:
-            if events is not None:
-                events.add(line)
+            if curves is not None:
+                curves.add(line)
             if report is not None:
                 report(index, line, best, best_epoch)
 
         train_split(config, dataset, index, out / f"split-{index}", data, callback)
 
 
-def _train_on_devices(out: Path, index: int, devices: int, replay: Callable[[], None], tensorboard: bool) -> None:
+def _train_on_devices(out: Path, index: int, devices: int, replay: Callable[[], None], log: str) -> None:
     """Train a split in one process per device; if one ends, all end."""
-    arguments = str(out), str(index), str(tensorboard), str(find_free_network_port())
+    arguments = str(out), str(index), log, str(find_free_network_port())
     tasks = {f"split {index}, device {rank}": (*arguments, str(rank)) for rank in range(devices)}
     in_parallel("cognn.run.train", tasks, devices, replay)
 
 
-def _worker(out: str, index: str, tensorboard: str, port: str = "", rank: str = "") -> None:
+def _worker(out: str, index: str, log: str, port: str = "", rank: str = "") -> None:
     """Train a split in this process, as one rank of several if there is a ``port`` to meet at."""
     if port:
         os.environ.update({RANK: rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NODE_RANK": "0"})
     config = run_config(Path(out))
     dataset = load_data(config.data)
     try:
-        _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, tensorboard == "True")
+        _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, log)
     except Lost:  # wait, so that the parent finds the process that died first and names it
         time.sleep(2)
         raise
