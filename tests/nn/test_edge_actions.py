@@ -10,9 +10,11 @@ from torch.nn.functional import leaky_relu, linear
 
 from cognn import CoGNN, Graph
 from cognn.data.synthetic.matching_neighbors import matching_edges, matching_neighbors
+from cognn.errors import RunError
 from cognn.nn.edge_actions import EdgeActionNetwork, EdgeSpace
 from cognn.nn.hearing import Hearing
 from cognn.nn.layers import GATLayer, GCNLayer, GINLayer, MeanLayer
+from cognn.nn.layerwise.stages import check_model
 from tests.conftest import Case, cases, random_case
 from tests.nn.layers.test_heads import attributes, build, edge_messages, every_edge, every_layer
 
@@ -192,6 +194,11 @@ def test_it_checkpoints_saves_and_forces_the_same(tmp_path) -> None:
 def test_what_edges_do_not_know_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build_model(**options)
+
+
+def test_layer_wise_inference_is_refused_with_the_way_out() -> None:
+    with pytest.raises(RunError, match=r"actions of nodes, not of edges; call model\(x, edge_index\) on the"):
+        check_model(build_model())
 
 
 def test_forced_codes_of_a_wrong_shape_are_named() -> None:

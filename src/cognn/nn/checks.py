@@ -255,8 +255,9 @@ def edge_actions(action: Any, env: Any, num_relations: int, gates: str) -> None:
         raise ValueError("action_space: 'edge' requires an action network, but action is None")
     if num_relations > 1:
         raise ValueError(
-            "action_space: 'edge' knows one relation; give the type of an edge as a feature (edge_categories), or use"
-            " 'factored' for a decision per node and relation"
+            "action_space: 'edge' knows one relation along the edges; give the type or direction of an edge as a"
+            " feature (edge_categories), with both directions in the graph, or use 'factored' to decide per node and"
+            " relation"
         )
     if gates not in ("sampled", "continuous"):
         raise ValueError(f"gates: {gates!r} is for actions of nodes; use 'sampled' or 'continuous' with 'edge'")

@@ -79,7 +79,10 @@ def check_model(model: Any) -> None:
     if any(isinstance(layer, WrappedLayer) for layer in model.modules()):
         raise RunError("env, action: a layer of PyG may read more than neighbours; use sum, mean, gcn, gin or gat")
     if model.space.site == "edge":
-        raise RunError("action_space: layer-wise inference knows actions of nodes; call model(x, edge_index) instead")
+        raise RunError(
+            "action_space: layer-wise inference knows actions of nodes, not of edges; call model(x, edge_index) on the"
+            " complete graph, or cognn predict with its tables instead of a store"
+        )
     if model.training:
         raise RunError("model: is in training mode; call model.eval() first")
     if model.jk is not None:
