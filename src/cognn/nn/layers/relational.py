@@ -179,7 +179,10 @@ class RelationalLayer(CooperativeLayer):
         self.convs: nn.ModuleList | None = None
         if kind in OWN_LAYERS:
             if spec.num_bases is not None or spec.num_blocks is not None:
-                raise ValueError(f"num_bases, num_blocks: are for sum, mean and gcn, which map sums; got {kind!r}")
+                raise ValueError(
+                    f"num_bases, num_blocks: are for sum, mean and gcn, which map sums; got {kind!r}; leave them out,"
+                    " or name one of these as env and action"
+                )
             make = OWN_LAYERS[kind]
             options: dict[str, Any] = {"heads": heads} if kind == "gat" else {"mlp": mlp}
             self.convs = nn.ModuleList(
