@@ -101,9 +101,5 @@ def test_what_is_not_the_same_study_is_refused(tmp_path: Path) -> None:
         with pytest.raises(RunError, match="the study's storage cannot be used") as told:
             tune(options(tmp_path / "six", storage=wrong), None, dataset)
         assert "secret" not in str(told.value)
-    pytest.importorskip("sqlalchemy")
-    try:
-        import psycopg2  # noqa: F401
-    except ImportError:
-        with pytest.raises(RunError, match="the database needs the Python module psycopg"):
-            tune(options(tmp_path / "seven", storage="postgresql://u:secret@host/x"), None, dataset)
+    with pytest.raises(RunError, match="the database needs the Python module pg8000; pip install it"):
+        tune(options(tmp_path / "seven", storage="postgresql+pg8000://u:secret@host/x"), None, dataset)
