@@ -37,16 +37,6 @@ def share(name: str, value: float) -> None:
         raise ValueError(f"{name}: expected 0 <= {name} < 1, got {value}")
 
 
-def sharing(norm: str, edges: str, jk: str | None, site: str) -> None:
-    """Reject what a model cannot share between its layers."""
-    for name, value in (("norm_sharing", norm), ("edge_sharing", edges)):
-        one_of(name, value, ["per_layer", "shared"])
-    if norm == "shared" and jk == "cat":
-        raise ValueError("norm_sharing, jk: 'cat' decodes the states of all layers, which no shared norm is as wide as")
-    if edges == "shared" and site == "edge":
-        raise ValueError("edge_sharing: 'shared' is for actions of nodes; with action_space='edge' use 'per_layer'")
-
-
 class Model(Protocol):
     """The attributes of a model that its arguments are checked against."""
 
@@ -263,12 +253,6 @@ def edge_actions(action: Any, env: Any, num_relations: int, gates: str) -> None:
         raise ValueError(f"gates: {gates!r} is for actions of nodes; use 'sampled' or 'continuous' with 'edge'")
     if env not in ("sum", "mean", "gcn", "gin", "gat"):
         raise ValueError("env: a layer of PyG hears by node; use sum, mean, gcn, gin or gat with action_space='edge'")
-
-
-def no_temperature(value: Any, gates: str) -> None:
-    """Reject a temperature where no action is drawn with a straight-through gradient."""
-    if value != "learned":
-        raise ValueError(f"temperature: is for gates='sampled', got {value!r} with gates={gates!r}; leave it out")
 
 
 def graph_numbers(value: Tensor, num_nodes: int, num_graphs: int | None = None) -> None:

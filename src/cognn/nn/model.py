@@ -1,6 +1,5 @@
 """The model: an action network decides who listens and who broadcasts, an environment network updates the nodes."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from cognn.core.graph import Graph
 from cognn.core.sparse_features import linear
 from cognn.nn import checks
 from cognn.nn.action_network import ActionNetwork
-from cognn.nn.actions import ACTION_MODES, GATE_KINDS, SPACES, ActionMode, GateKind, SpaceName
+from cognn.nn.actions import ActionMode, GateKind, SpaceName
 from cognn.nn.checkpointing import checkpointed
 from cognn.nn.compiling import EAGER, compiled
 from cognn.nn.edge_actions import EdgeActionNetwork
@@ -26,11 +25,12 @@ from cognn.nn.encoders import Encoded, behind_encoder
 from cognn.nn.hearing import Hearing
 from cognn.nn.layer_step import LayerOutput, Parts, enter
 from cognn.nn.layers import LayerSpec, WrappedLayer, limits_of_weights, make_layer
-from cognn.nn.layers.gin import GIN_MLPS, GINMLP
-from cognn.nn.layers.mean import MEAN_OVER, MeanOver
+from cognn.nn.layers.gin import GINMLP
+from cognn.nn.layers.mean import MeanOver
 from cognn.nn.layers.published_weights import published_weights
 from cognn.nn.layers.relational import Directions, relation_spec
 from cognn.nn.layers.shared_edges import share_edges
+from cognn.nn.options.check_options import check_options
 from cognn.nn.options.constructor import named_options
 from cognn.nn.options.resolve import (
     NORMS,
@@ -42,6 +42,7 @@ from cognn.nn.options.resolve import (
     norm_name,
     pool_name,
 )
+from cognn.nn.options.shown import shown_options
 from cognn.nn.trace import Trace
 
 
@@ -174,58 +175,25 @@ class CoGNN(nn.Module):
         edge_sharing: Literal["per_layer", "shared"] = "per_layer",
         init: Literal["default", "published"] = "default",
     ) -> None:
+        check_options(locals())
         super().__init__()
-        for name in ("in_channels", "hidden_channels", "out_channels", "num_layers", "decoder_layers"):
-            if name != "in_channels" or in_channels != -1:
-                checks.at_least(name, locals()[name], 1)
-        for name in ("action_channels", "action_layers"):
-            checks.at_least(name, locals()[name], 1)
-        checks.one_of("mean_over", mean_over, MEAN_OVER)
         norm, pool = norm_name(norm), pool_name(pool)
-        checks.one_of("residual", residual, ["identity", "linear", None])
-        checks.share("dropout", dropout)
-        checks.share("input_dropout", input_dropout)
-        checks.one_of("eval_actions", eval_actions or ACTION_MODES[0], ACTION_MODES)
-        checks.one_of("gates", gates, GATE_KINDS)
-        checks.one_of("action_sharing", action_sharing, ["shared", "per_layer"])
         heads = checks.heads(action_heads, hidden_channels, action is not None)
-        checks.one_of("relation_actions", relation_actions, ["per_relation", "shared"])
         cut = {"hidden_channels": hidden_channels} | ({} if action is None else {"action_channels": action_channels})
         relations = relation_spec(num_relations, directions, direction_share, num_bases, num_blocks, cut)
         stacks = heads == 1 and all(layer in ("sum", "mean", None) for layer in (env, action))
         # Nodes of GIN update their own state in every relation, whether they have edges in it or not.
         relations = replace(relations, stacked=stacks, compact=False if "gin" in (env, action) else None)
-        checks.one_of("action_space", action_space, [*SPACES, "edge"])
         network_of = EdgeActionNetwork if action_space == "edge" else ActionNetwork
         space = network_of.make_space(action_space, heads, *relations.gated(relation_actions == "per_relation"))
         if space.site == "edge":
             checks.edge_actions(action, env, relations.count, gates)
         if standard_bias is None:
             standard_bias = OPEN if space.heads > 1 or space.site == "edge" else 0.0
-        checks.one_of("jk", jk, [None, "last", "cat", "max", "lstm"])
-        checks.sharing(norm_sharing, edge_sharing, jk, space.site)
-        checks.one_of("gin_mlp", gin_mlp, GIN_MLPS)
-        checks.one_of("init", init, ["default", "published"])
-        if gin_mlp != "narrow" and "gin" not in (env, action):
-            raise ValueError(f"gin_mlp: {gin_mlp!r} is for env='gin' or action='gin'; leave it out")
-        if action_act is not None and action is None:
-            raise ValueError(f"action_act: is for the action network, but action is None, got {action_act!r}")
-        if mean_over != "kept" and env != "mean":
-            raise ValueError(f"mean_over: {mean_over!r} is for env='mean', but env is {env!r}")
-        if temperature != "learned" and not (isinstance(temperature, int | float) and 0 < temperature < math.inf):
-            raise ValueError(f"temperature: expected 'learned' or a number above 0, got {temperature!r}")
-        if not 0 <= tau0 < math.inf:
-            raise ValueError(f"tau0: expected a number of 0 or more, got {tau0}")
-        if not math.isfinite(standard_bias):
-            raise ValueError(f"standard_bias: expected a finite number, got {standard_bias}")
         self.in_channels, self.hidden_channels, self.out_channels = in_channels, hidden_channels, out_channels
         self.num_layers, self.norm_first, self.dropout, self.pool = num_layers, norm_first, dropout, pool
-        self.input_dropout, self.dropout_first, self.compiled, self.checkpoint = (
-            input_dropout,
-            dropout_first,
-            compile,
-            checkpoint,
-        )
+        self.input_dropout, self.dropout_first = input_dropout, dropout_first
+        self.compiled, self.checkpoint, self.init = compile, checkpoint, init
         self.edge_spec, self.gates = EdgeSpec.of(edge_dim, edge_categories), gates
         self.eval_actions: ActionMode = eval_actions or ("argmax" if gates == "sampled" else "expected")
 
@@ -257,13 +225,12 @@ class CoGNN(nn.Module):
             make_network = partial(
                 network_of,
                 *(width, action_channels, action_layers, action, action_space, dropout),
-                *(
-                    act if action_act is None else activation(action_act, "action_act"),
-                    layer_edges.dim,
-                    layer_edges.categories,
-                    standard_bias,
-                ),
-                *(heads, gates == "random"),
+                act=act if action_act is None else activation(action_act, "action_act"),
+                edge_dim=layer_edges.dim,
+                edge_categories=layer_edges.categories,
+                standard_bias=standard_bias,
+                heads=heads,
+                constant=gates == "random",
                 relations=relations,
                 per_relation=relation_actions == "per_relation",
                 dropout_first=dropout_first,
@@ -271,9 +238,7 @@ class CoGNN(nn.Module):
             )
             shared = action_sharing == "shared"
             self.action_network = make_network() if shared else nn.ModuleList(make_network() for _ in self.layers)
-            if gates != "sampled":
-                checks.no_temperature(temperature, gates)
-            else:
+            if gates == "sampled":
                 self.temperature = nn.Linear(width, 1, bias=False) if temperature == "learned" else float(temperature)
         if edge_sharing == "shared":
             share_edges(self.edge_spec, self.layers, [p for p in self.modules() if isinstance(p, ActionNetwork)])
@@ -281,7 +246,6 @@ class CoGNN(nn.Module):
         self.jk = None if jk in (None, "last") else JumpingKnowledge(jk, width, num_layers)
         self.wraps = any(isinstance(part, WrappedLayer) for part in self.modules())
         self.divides, self.unweighted = limits_of_weights(self)
-        self.init = init
         if init == "published":
             published_weights(self)
         if heads > 1 and any(isinstance(layer, WrappedLayer) for layer in self.layers):
@@ -528,18 +492,5 @@ class CoGNN(nn.Module):
 
     def extra_repr(self) -> str:
         """The options that no sub-module shows."""
-        learned = isinstance(self.temperature, nn.Linear)
-        shown: dict[str, Any] = {"num_layers": self.num_layers, "norm_first": self.norm_first, "dropout": self.dropout}
-        shown |= {"dropout_first": True} if self.dropout_first else {}
-        shown |= {"norm_sharing": "shared"} if len(self.norms) > len(set(self.norms)) else {}
-        shown |= {"input_dropout": self.input_dropout} if self.input_dropout else {}
-        if self.action_network is not None:
-            shown |= {"action_space": self.space.name}
-            shown |= {"action_heads": self.space.slices} if self.space.slices > 1 else {}
-            shown |= {"gates": self.gates} if self.gates != "sampled" else {}
-            if self.gates == "sampled":
-                shown |= {"temperature": "learned", "tau0": self.tau0} if learned else {"temperature": self.temperature}
-            shown |= {"eval_actions": self.eval_actions}
-        shown |= {"pool": self.pool} if self.pool is not None else {}
         sizes = f"{self.in_channels}, {self.hidden_channels}, out_channels={self.out_channels}, "
-        return sizes + ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return sizes + ", ".join(f"{name}={value!r}" for name, value in shown_options(self).items())
