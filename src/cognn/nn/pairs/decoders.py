@@ -11,8 +11,10 @@ class DotDecoder(nn.Module):
     .. math:: s_k(u, v) = \sum_c w_{kc} \, a_{uc} \, b_{vc} + \beta_k
 
     with :math:`a = b = z` if pairs are undirected, so that :math:`s(u, v) = s(v, u)`, and :math:`a` and :math:`b` the
-    halves of :math:`z` if they are directed.  At first :math:`w = 1` and :math:`\beta = 0`.  The weights only matter
-    for several outputs, as in DistMult.
+    halves of :math:`z` if they are directed.  At first :math:`w = 1 / C` for :math:`C` channels, so that outputs do not grow
+    with the width, and :math:`\beta = 0`.  Embeddings of normalised states have products far from 0: with :math:`w = 1`
+    every pair would be taken for a link at first, and training hardly leaves that.  For several outputs the weights are
+    those of DistMult.
 
     Args:
         channels: Width of :math:`a` and :math:`b`.
@@ -25,7 +27,7 @@ class DotDecoder(nn.Module):
     def __init__(self, channels: int, out_channels: int, directed: bool) -> None:
         super().__init__()
         self.in_channels, self.directed = channels * (1 + directed), directed
-        self.weight = nn.Parameter(torch.ones(out_channels, channels))
+        self.weight = nn.Parameter(torch.full((out_channels, channels), 1 / channels))
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
     def forward(self, z: Tensor, pairs: Tensor) -> Tensor:
