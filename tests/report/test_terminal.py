@@ -66,3 +66,16 @@ def test_one_class_for_all_comes_with_a_remedy(name: str, remedy: str, capsys: p
     shown = capsys.readouterr().out
     assert f"all test items are predicted as '{name}'" in shown
     assert remedy in shown
+
+
+def test_large_errors_fit_a_terminal_of_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    values = dict(zip(("train", "val", "test"), (276918.6612, 31846012.9414, 0.1234), strict=True))
+    split = {"split": 0, **values, "best_epoch": 5, "epochs": 10, "seconds": 0.53}
+    parts = {part: {"mean": value, "std": None} for part, value in values.items()}
+    show_summary({"dataset": "d", "model": "m", "metric": "rmse", "splits": [split], **parts}, Path("run"))
+    shown = capsys.readouterr().out
+    for text in ("276,919", "31,846,013", "0.1234"):
+        assert text in shown

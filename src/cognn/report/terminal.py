@@ -64,7 +64,9 @@ def show_summary(summary: dict[str, Any], folder: Path) -> None:
 
 
 def _score(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "undefined"
+    if not math.isfinite(value):
+        return "undefined"
+    return f"{value:.4f}" if abs(value) < 1e4 else f"{value:,.0f}"  # errors in the units of large targets
 
 
 def _title(text: str) -> Text:

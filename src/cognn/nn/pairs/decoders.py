@@ -11,10 +11,11 @@ class DotDecoder(nn.Module):
     .. math:: s_k(u, v) = \sum_c w_{kc} \, a_{uc} \, b_{vc} + \beta_k
 
     with :math:`a = b = z` if pairs are undirected, so that :math:`s(u, v) = s(v, u)`, and :math:`a` and :math:`b` the
-    halves of :math:`z` if they are directed.  At first :math:`w = 1 / C` for :math:`C` channels, so that outputs do not grow
-    with the width, and :math:`\beta = 0`.  Embeddings of normalised states have products far from 0: with :math:`w = 1`
-    every pair would be taken for a link at first, and training hardly leaves that.  For several outputs the weights are
-    those of DistMult.
+    halves of :math:`z` if they are directed.  The weights only matter for several outputs, as in DistMult.
+
+    At first :math:`\beta = 0` and :math:`w = 1 / C` for :math:`C` channels.  Embeddings of normalised states have
+    products far from 0: with :math:`w = 1` every pair would be taken for a link at first, and training hardly leaves
+    that.
 
     Args:
         channels: Width of :math:`a` and :math:`b`.
