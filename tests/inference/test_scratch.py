@@ -14,6 +14,22 @@ def test_an_array_that_was_half_allocated_is_deleted_on_resumption(tmp_path) -> 
     assert again.array("x", np.float32, (3, 2)).sum() == 6
 
 
+@pytest.mark.parametrize("left", [[], [".progress.json.0123456789ab"]])
+def test_a_folder_that_a_full_disk_left_before_its_first_file_is_begun(left: list[str], tmp_path) -> None:
+    (tmp_path / "work").mkdir()
+    for name in left:
+        (tmp_path / "work" / name).write_bytes(b"half")
+    Scratch(tmp_path / "work", {"model": 1}).array("x", np.float32, (3, 2))
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["progress.json", "x.npy"]
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path) -> None:
+    (tmp_path / "x.npy").write_text("precious")
+    with pytest.raises(RunError, match="is needed for temporary files, but exists already; move or delete it"):
+        Scratch(tmp_path, {})
+    assert (tmp_path / "x.npy").exists()
+
+
 @pytest.mark.parametrize(
     "content", ["[]", "{}", '{"identity": 1, "step": 0, "node": 0}', '{"identity": {}, "step": "a"}']
 )

@@ -21,6 +21,8 @@ from cognn.files.safe_read import shorten
 PROGRESS = "progress.json"
 _OWN = re.compile(r"progress\.json|\.progress\.json\..*|\.?[\w-]+\.npy(\..*)?|rows-\d+\.parquet")
 """Names of the files in the folder."""
+_FIRST = re.compile(r"\.progress\.json\..*|\.cognn-.*")
+"""Names of those that are there before the progress is."""
 SECONDS = 10.0
 """Time between two records of the progress."""
 
@@ -40,6 +42,8 @@ class Scratch:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.stage, self.node, self._recorded = 0, 0, time.monotonic()
         self._found: dict[str, Any] | None = None
+        if _never_begun(folder):
+            shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
         if not (folder / PROGRESS).is_file():
@@ -137,3 +141,8 @@ class Scratch:
     def _write(self) -> None:
         write_json(self.folder / PROGRESS, {"identity": self.identity, "step": self.stage, "node": self.node})
         self._recorded = time.monotonic()
+
+
+def _never_begun(folder: Path) -> bool:
+    """Whether a full disk or a kill came before its first file."""
+    return folder.is_dir() and all(_FIRST.fullmatch(file.name) for file in folder.iterdir())

@@ -221,7 +221,7 @@ def run_config(out: Path) -> Config:
 def run_schema(out: Path) -> Schema | None:
     """How a run on the user's own files read their columns; None for a run on a published dataset."""
     path = out / "schema.json"
-    return Schema.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
+    return Schema.from_json(path.read_bytes()) if path.exists() else None
 
 
 def _read_result(out: Path, index: int) -> dict[str, Any]:

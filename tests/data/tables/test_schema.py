@@ -136,3 +136,10 @@ def test_foreign_schemas_are_refused(schema: Schema, change: dict) -> None:
     for text in ("", "[]", "{}", "nonsense", "[" * 100_000):
         with pytest.raises(DataError):
             Schema.from_json(text)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    text = load_files(tables(tmp_path)).schema.to_json().encode()
+    with pytest.raises(DataError, match="schema: not one that cognn wrote"):
+        Schema.from_json(text[:40] + b"\xeb" + text[41:])
+    assert Schema.from_json(text) == Schema.from_json(text.decode())

@@ -78,7 +78,7 @@ class Schema:
         return json.dumps(sealed(asdict(self)), ensure_ascii=False, indent=1)
 
     @staticmethod
-    def from_json(text: str) -> "Schema":
+    def from_json(text: str | bytes) -> "Schema":
         """Parse a schema; one that is damaged or foreign is a :class:`DataError`."""
         try:
             values = unsealed(json.loads(text))
