@@ -48,8 +48,11 @@ def _results(net: CoGNN, x: torch.Tensor, graph: Graph, generator: torch.Generat
     ids=["together", "by layers, checkpointed"],
 )
 def test_compiled_once_for_all_layers_and_sizes_with_the_same_results(
-    options: dict[str, object],
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The wrapper in C++, which takes a minute to compile, is of ``python -m tests.campaign --kinds compiled``."""
+    real = module._compile
+    monkeypatch.setattr(module, "_compile", lambda function, cpp_wrapper=False: real(function))
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     plain, fast = _twins(**options)

@@ -17,7 +17,7 @@ from cognn.train import metrics
 from cognn.train.batcher import Batcher
 from cognn.train.build import build_model
 from tests.toy_runs import KINDS, make_dataset
-from tests.train.test_loop import same, small, weights
+from tests.train.test_loop import small, weights
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,6 +71,7 @@ def trained(folder: Path, config: Config) -> dict[str, torch.Tensor]:
 
 
 def test_two_processes_learn_what_one_learns(tmp_path) -> None:
+    """That two that stop go on as if they had not is of ``python -m tests.campaign --kinds two-processes``."""
     batch = len(load_data(of_cycles(1).data).splits[0].train) - 1  # the last batch has one graph: none for the second
     one, two = (trained(tmp_path / str(n), of_cycles(n, batch_size=batch, clip=1.0)) for n in (1, 2))
     assert two.keys() - one.keys() == {"rng/1"}
@@ -78,27 +79,6 @@ def test_two_processes_learn_what_one_learns(tmp_path) -> None:
         torch.testing.assert_close(two[key], value, rtol=1e-4, atol=1e-6)
     best = [load_tensors(tmp_path / n / "split-0" / "best.safetensors")[1]["epoch"] for n in ("1", "2")]
     assert best[0] == best[1]
-
-
-def test_two_processes_that_stop_go_on_as_if_they_had_not(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("COGNN_CHECKPOINT_SECONDS", "0")
-    config = of_cycles(2, model="cognn", dropout=0.2, epochs=40)  # actions and dropout of each process's own
-    whole = trained(tmp_path / "whole", config)
-
-    class Stop(Exception):
-        pass
-
-    def stop(*_) -> None:
-        raise Stop
-
-    folder = tmp_path / "stopped"
-    run.create_run(config, folder, load_data(config.data))
-    with pytest.raises(Stop):
-        run.train_run(folder, report=stop)
-    reached = load_tensors(folder / "split-0" / "last" / "state.safetensors")[1]["progress"]["epoch"]
-    assert 0 < reached < 40, "train longer"
-    run.train_run(folder)
-    assert same(weights(folder), whole)
 
 
 def test_a_process_that_dies_ends_the_run_with_its_name(tmp_path, monkeypatch) -> None:

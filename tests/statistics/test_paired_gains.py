@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cognn.cli.main import main
-from cognn.statistics.paired_gains import gain, gains_over_base, paired_scores, pairwise_gains
+from cognn.statistics.paired_gains import gain, gains_over_base, paired_scores, pairs_with_base, pairwise_gains
 
 
 def runs(model: str, scores: dict[int, float], metric: str = "accuracy", dataset: str = "cora") -> list[dict]:
@@ -103,3 +103,15 @@ def test_what_the_record_has_not_is_refused(options: list[str], line: str, recor
 def test_a_comparison_needs_an_experiment(capsys) -> None:
     assert main(["reproduce", "--against", "GCN"]) == 2
     assert "against: of which experiment?" in capsys.readouterr().err
+
+
+def test_the_pairs_of_a_base_are_ours_first() -> None:
+    record = [*runs("Co-GNN(sum, mean)", {0: 0.9, 1: 0.8}), *runs("MeanGNN", {0: 0.5, 1: 0.4})]
+    ((dataset, model, base, ours, theirs),) = pairs_with_base(record)
+    assert (dataset, model, base) == ("cora", "Co-GNN(sum, mean)", "MeanGNN")
+    assert [run["test"] for run in ours + theirs] == [0.9, 0.8, 0.5, 0.4]
+
+
+def test_a_model_is_not_compared_where_it_has_no_split_in_common() -> None:
+    record = [*runs("a", {0: 0.9, 1: 0.8}), *runs("b", {2: 0.7, 3: 0.7})]
+    assert pairwise_gains(record, ["a", "b"], ["a", "b"]) == []

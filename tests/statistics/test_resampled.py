@@ -68,3 +68,9 @@ def test_the_least_gain_is_just_found() -> None:
     assert compare_resampled((shifted + 1e-9).tolist(), b.tolist(), 1 / 3).p < 0.01
     assert compare_resampled((shifted - 1e-9).tolist(), b.tolist(), 1 / 3).p > 0.01
     assert least_gain([0.5], [0.4], 1 / 3, 0.01) is None
+
+
+def test_two_splits_are_enough_for_a_test() -> None:
+    found = compare_resampled([0.9, 0.8], [0.5, 0.6], 0.25)
+    t = 0.3 / math.sqrt((1 / 2 + 0.25) * 0.02)
+    assert found.p == pytest.approx(2 * stats.t.sf(t, 1))

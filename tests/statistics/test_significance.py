@@ -88,3 +88,14 @@ def test_the_level_is_5_percent() -> None:
     for p, verdict in ((0.06, "equal"), (0.04, "above")):
         found = compare_with_published((unit + stats.t.isf(p / 2, 4)).tolist(), PublishedScore(0.0))
         assert (found.p, found.verdict) == (pytest.approx(p), verdict)
+
+
+def test_scores_that_are_near_each_other_and_small_are_not_without_spread() -> None:
+    ours = [1e-13, 2e-13, 4e-13]
+    found = compare_with_published(ours, PublishedScore(0.0))
+    assert found.p == pytest.approx(stats.ttest_1samp(ours, 0.0).pvalue)
+
+
+def test_scores_that_are_all_zero_are_equal() -> None:
+    found = compare_paired([0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    assert (found.verdict, found.p) == ("equal", 1.0)

@@ -1,13 +1,15 @@
 from dataclasses import replace
 
+import pytest
 import torch
 
 from cognn import CoGNN, Graph
+from cognn.config.options import TrainConfig
 from cognn.data.dataset import Dataset, Task
 from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.data.sampling.neighbors import NeighborhoodSampler
 from cognn.data.sampling.partition import PartitionSampler
-from cognn.train.batcher import Batcher, RankBatch, drop_edges
+from cognn.train.batcher import Batcher, RankBatch, drop_edges, forward_all
 from tests.toy_runs import make_dataset
 
 
@@ -88,3 +90,49 @@ def test_the_edges_of_every_mini_batch_keep_their_relations() -> None:
                 assert torch.equal(one.graph.edge_type, related(one, one.graph)), name
             edges += batch.graph.num_edges
         assert edges, name
+
+
+def model_of(dataset: Dataset) -> CoGNN:
+    torch.manual_seed(0)
+    pool = None if dataset.task.readout.one_graph else "mean"
+    return CoGNN(4, 8, out_channels=1, num_layers=2, dropout=0.5, pool=pool)
+
+
+@pytest.mark.parametrize("samples", [0, 3])
+def test_scoring_hears_every_edge_of_every_graph_whatever_training_drops(level: str, samples: int) -> None:
+    dataset = make_dataset(level, "binary")
+    model, batcher = model_of(dataset), Batcher(dataset, 3, torch.device("cpu"))
+    config = TrainConfig(drop_edge=0.9, samples=samples, actions="expected")
+    torch.manual_seed(5)
+    out, kept = forward_all(model, batcher, config)
+    assert kept is None
+    if samples and level == "graph":
+        return  # the draws of a mini-batch are not those of its graphs
+    torch.manual_seed(5)
+    first, expected = 0, []
+    for graph in dataset.graphs:
+        x = dataset.x[first : first + graph.num_nodes]
+        first += graph.num_nodes
+        options = {"samples": samples} if samples else {"actions": "expected"}
+        found = model(x, graph, **options)
+        expected.append(found.mean if samples else found)
+    torch.testing.assert_close(out, torch.cat(expected))
+
+
+def test_the_share_of_kept_edges_is_over_all_edges_of_all_batches_with_the_actions_of_the_scores() -> None:
+    dataset = make_dataset("graph", "binary")
+    dataset.graphs[0] = Graph(dataset.graphs[0].edge_index.repeat(1, 30), dataset.graphs[0].num_nodes)  # one is larger
+    model, batcher = model_of(dataset), Batcher(dataset, 1, torch.device("cpu"))
+    assert len(batcher.all_batches()) > 1
+    for actions in ("argmax", "expected"):
+        out, kept = forward_all(model, batcher, TrainConfig(actions=actions), trace=True)
+        share, edges, first, outs = 0.0, 0, 0, []
+        for graph in dataset.graphs:
+            x = dataset.x[first : first + graph.num_nodes]
+            first += graph.num_nodes
+            found, trace = model(x, graph, actions=actions, return_trace=True)
+            outs.append(found)
+            share += float(trace.kept_ratio().mean()) * graph.num_edges
+            edges += graph.num_edges
+        torch.testing.assert_close(out, torch.cat(outs))
+        assert kept == pytest.approx(share / edges, abs=1e-6)
