@@ -98,8 +98,9 @@ def test_every_command_of_every_page_has_the_options_that_it_shows() -> None:
             options, words = options[words[0]].options, words[1:]
         if not words or "--help" in words:
             continue
-        if name == "export" and words[0].startswith("--"):  # the option alone, in running text
-            words.insert(0, "RUN")
+        needed = COMMANDS[name].arguments.split()[:1]
+        if words[0].startswith("--") and needed and not needed[0].startswith("["):
+            words = [*needed, *words]  # the option alone, in running text
         chosen = parse(options, words, f"cognn {name}")  # raises a line with the wrong word
         if name == "train" and chosen.recipe is not None and chosen.recipe.suffix != ".toml":
             load_config(chosen.recipe)
