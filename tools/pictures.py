@@ -83,16 +83,13 @@ def draw_reports(folder: Path) -> None:
         page.fill("#layer", "4")
         page.fill("#search-text", str(CELL))
         page.press("#search-text", "Enter")
-        page.evaluate("document.getElementById('graph').scrollIntoView()")
-        page.screenshot(path=PICTURES / "report-graph.png")
+        page.locator("#graph").screenshot(path=PICTURES / "report-graph.png")
         page.select_option("#decisions-by", "class")
         page.locator("#decisions").screenshot(path=PICTURES / "report-decisions.png")
         page.goto(graphs.as_uri())
         page.wait_for_selector("html[data-ready=true]")
         page.click("#theme")
-        page.wait_for_timeout(2000)  # until the charts above have their height
-        page.evaluate("document.getElementById('graph').scrollIntoView()")
-        page.screenshot(path=PICTURES / "report-gallery.png")
+        page.locator("#graph").screenshot(path=PICTURES / "report-gallery.png")
     with Image.open(folder / "figures" / "minesweeper.png") as figure:
         figure.thumbnail((1600, 1600))
         figure.convert("RGB").quantize(128).save(PICTURES / "report-minesweeper.png", optimize=True)
