@@ -60,7 +60,7 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, CognnError):
         return " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and error.errno in _MACHINE:
-        return f"{error.filename or 'file'}: {error.strerror}"
+        return f"{error.filename or 'the disk'}: {error.strerror}"
     names = {kind.__name__ for kind in type(error).__mro__}  # torch's OutOfMemoryError by name: torch is not imported
     if names & {"MemoryError", "OutOfMemoryError"} or "can't allocate memory" in str(error):
         return f"out of memory; use smaller mini-batches or fewer processes ({one_line(error)})"

@@ -7,6 +7,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Union, cast, get_args
 
 import tyro
@@ -45,6 +46,7 @@ def parse(kind: Any, arguments: list[str], prog: str, default: Any = None) -> An
             words[i : i + 1] = ["--directed", "True"]
         elif word.removeprefix("--").removeprefix("no-") in SWITCHES and words[i + 1 : i + 2] not in _VALUES:
             words[i : i + 1] = [f"--{word.removeprefix('--').removeprefix('no-')}", str(not word.startswith("--no-"))]
+    _refuse_empty_paths(kind, words)
     options = {} if default is None else {"default": default}
     if {"-h", "--help"}.intersection(words):
         kind, options = _for_help(kind, default), {}
@@ -62,6 +64,22 @@ def _renamed(word: str) -> str:
     """A flag by its name of today."""
     name, equals, value = word.removeprefix("--").partition("=")
     return f"--{RENAMED[name]}{equals}{value}" if word.startswith("--") and name in RENAMED else word
+
+
+def _refuse_empty_paths(kind: Any, words: list[str]) -> None:
+    """Reject an empty path, as of an unset variable in a script: it would be the current folder."""
+    paths = {f"--{option.name.replace('_', '-')}": option.name for option in fields(kind) if _is_path(option.type)}
+    first = next(iter(fields(kind)), None)
+    if first is not None and _is_path(first.type):  # a positional argument
+        paths[""] = first.name
+    for before, word in pairwise(["", *words]):
+        name = paths.get(before if not word else word.removesuffix("=") if word.endswith("=") else "-")
+        if name is not None:
+            raise ConfigError(f"{name}: expected a path, got an empty text")
+
+
+def _is_path(hint: Any) -> bool:
+    return hint is Path or any(_is_path(part) for part in get_args(hint))
 
 
 def _joined_edges(arguments: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ class Predict:
     graphs: str = ""
     """Table of the new graphs (graph tasks); by default the graphs that the node table names."""
     out: Path = Path("predictions.csv")
-    """CSV or Parquet file to write."""
+    """CSV or Parquet file to write; - writes CSV to standard output."""
     split: int | None = None
     """Split whose model predicts; by default the one with the best validation score."""
     samples: int = 16
@@ -38,6 +38,8 @@ class Predict:
     """Table of the pairs to predict, with the ids of both ends, for a run on links."""
     device: str = "auto"
     """cpu, cuda, mps or auto, the best that is there."""
+    escape_formulas: bool = False
+    """Write an apostrophe before text of the CSV that a spreadsheet would run as a formula, such as an id =1+1."""
     memory: float | None = None
     """Memory limit in gigabytes if the graph is a store; by default 4."""
 
@@ -46,18 +48,21 @@ def predict(arguments: list[str]) -> int:
     """Run ``cognn predict``."""
     o = parse(Predict, arguments, "cognn predict")
     # These import torch, and `cognn --help` must not.
+    from cognn.files.outputs import is_stdout
     from cognn.report.progress import counting
     from cognn.run.predict import write_predictions
 
     try:
         with counting() as report:
-            graph = (o.graph, o.edges, o.graphs, o.split)
+            graph, regions = (o.graph, o.edges, o.graphs, o.split), (o.calibrate, o.coverage)
             count = write_predictions(
-                o.run, o.out, *graph, o.samples, o.actions, o.memory, o.pairs, report, o.calibrate, o.coverage, o.device
+                *(o.run, o.out, *graph, o.samples, o.actions, o.memory, o.pairs, report, *regions),
+                *(o.device, o.escape_formulas),
             )
     except KeyboardInterrupt:
         if o.out.with_name(f"{o.out.name}.work").exists():
             print("stopped; the same command resumes", file=sys.stderr)
         return 130
-    print(f"{count} predictions written to {o.out}")
+    if not is_stdout(o.out):
+        print(f"{count} predictions written to {o.out}")
     return 0

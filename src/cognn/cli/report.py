@@ -16,7 +16,7 @@ class Report:
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
     out: Path | None = None
-    """HTML file to write, which opens offline; by default report.html in the folder of the run."""
+    """HTML file to write, which opens offline; by default report.html in the run; - for standard output."""
     split: int | None = None
     """Split whose model is shown; by default the one with the best validation score."""
     samples: int = 16
@@ -34,8 +34,10 @@ class Report:
 def report(arguments: list[str]) -> int:
     """Run ``cognn report``."""
     o = parse(Report, arguments, "cognn report")
+    from cognn.files.outputs import is_stdout
     from cognn.report.write import write_report  # imports torch, and `cognn --help` must not
 
-    for path in write_report(o.run, o.out, o.split, o.samples, o.base, o.why, o.figures, o.device):
+    written = write_report(o.run, o.out, o.split, o.samples, o.base, o.why, o.figures, o.device)
+    for path in written if not is_stdout(o.out) else []:
         print(path)
     return 0

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -13,6 +13,9 @@ from cognn.config.presets import with_preset
 from cognn.config.toml import load_config
 from cognn.config.tune_options import given
 from cognn.errors import ConfigError, Interrupted
+
+if TYPE_CHECKING:
+    from cognn.data.dataset import Dataset
 
 
 @dataclass
@@ -57,46 +60,56 @@ def train(arguments: list[str]) -> int:
         options = parse(Train, arguments, "cognn train", Train(model=start.model, train=start.train))
     if options.resume is not None:
         refuse_changes(arguments, options.dataset, "resume", "jobs", "log", "tensorboard", "quiet")
+    if options.jobs < 1:
+        raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
+    if options.resume is not None:
+        return _train(options, options.resume)
     # These import torch, and `cognn --help` must not.
+    from cognn.config.run_folder import discarded_on_failure
     from cognn.data.defaults import own_defaults
     from cognn.data.load import load_data
     from cognn.parallel.cluster import is_rank_zero
+    from cognn.report.terminal import show_data
+    from cognn.run.train import create_run
+
+    if "dataset" not in given(arguments):
+        options.data.dataset = options.dataset or options.data.dataset
+    elif options.dataset not in (default.dataset, options.data.dataset):
+        raise ConfigError(f"dataset: both {options.dataset!r} and {options.data.dataset!r} are given; leave one out")
+    config = Config(options.data, options.model, options.train)
+    config.check()
+    config.data = own_defaults(config.data)
+    dataset = load_data(config.data)
+    folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
+    with discarded_on_failure(folder, is_rank_zero()):
+        create_run(config, folder, dataset)
+        if is_rank_zero() and not options.quiet:
+            show_data(dataset)
+        return _train(options, folder, dataset)
+
+
+def _train(options: Train, folder: Path, dataset: "Dataset | None" = None) -> int:
+    from cognn.config.run_folder import run_config
+    from cognn.parallel.cluster import is_rank_zero
     from cognn.report.progress import training_progress
-    from cognn.report.terminal import show_data, show_summary
-    from cognn.run import train as run
+    from cognn.report.terminal import show_summary
     from cognn.run.curves.split import log_names, with_tensorboard
     from cognn.run.defaults import describe
+    from cognn.run.train import train_run
 
     log = with_tensorboard(options.log, options.tensorboard)
     log_names(log)
-    if options.jobs < 1:
-        raise ConfigError(f"jobs: expected 1 or more, got {options.jobs}")
-    folder, dataset = options.resume, None
-    if folder is None:
-        if "dataset" not in given(arguments):
-            options.data.dataset = options.dataset or options.data.dataset
-        elif options.dataset not in (default.dataset, options.data.dataset):
-            raise ConfigError(
-                f"dataset: both {options.dataset!r} and {options.data.dataset!r} are given; leave one out"
-            )
-        config = Config(options.data, options.model, options.train)
-        config.check()
-        config.data = own_defaults(config.data)
-        dataset = load_data(config.data)
-        folder = options.out or Path("runs") / f"{dataset.name}-{config.model.model}"
-        run.create_run(config, folder, dataset)
-        if is_rank_zero() and not options.quiet:
-            show_data(dataset)
-    if not options.quiet and is_rank_zero():
-        print(describe(run.run_config(folder).train), file=sys.stderr)
+    config, shows = run_config(folder), is_rank_zero()
+    if shows and not options.quiet:
+        print(describe(config.train), file=sys.stderr)
     try:
-        with training_progress(run.run_config(folder), options.quiet or not is_rank_zero()) as report:
-            summary = run.train_run(folder, options.jobs, report, dataset, log)
+        with training_progress(config, options.quiet or not shows) as report:
+            summary = train_run(folder, options.jobs, report, dataset, log)
     except Interrupted:
-        if is_rank_zero():
+        if shows:
             jobs = f" --jobs {options.jobs}" if options.jobs > 1 else ""
             print(f"stopped; resume with: cognn train --resume {folder}{jobs}", file=sys.stderr)
         return 130
-    if is_rank_zero():
+    if shows:
         show_summary(summary, folder)
     return 0

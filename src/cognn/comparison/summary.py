@@ -13,9 +13,9 @@ from cognn.comparison.trees import DEFAULTS
 from cognn.comparison.verdict import Verdict, judge
 from cognn.comparison.work import run_folder
 from cognn.config.command_line import fit_call, train_command
+from cognn.config.run_folder import run_config
 from cognn.data.load import MEMORY
 from cognn.errors import RunError
-from cognn.run.train import run_config
 from cognn.statistics.formatting import format_gain, without_unit
 
 

@@ -10,6 +10,26 @@ from typing import Any, ClassVar, Literal
 from cognn.config.values import class_weights, seconds, threshold
 from cognn.errors import ConfigError
 
+MOST = {
+    "hidden_channels": 1 << 16,
+    "action_channels": 1 << 16,
+    "heads": 1 << 10,
+    "num_layers": 1000,
+    "action_layers": 100,
+    "decoder_layers": 100,
+    "epochs": 1 << 40,
+    "step_size": 1 << 40,
+    "eval_every": 1 << 40,
+    "batch_size": 1 << 31,
+    "devices": 1 << 12,
+    "draws": 1000,
+    "random_splits": 1000,
+}
+"""Largest values of options of 1 and more: beyond what anyone trains, and below what fills a machine unasked."""
+MOST_SAMPLES = 10_000
+_COLDEST = 1e-6
+"""The lowest temperature: logits that are divided by it must stay finite."""
+
 
 @dataclass
 class DataConfig:
@@ -259,7 +279,7 @@ class TrainConfig:
         """``neighbors`` as numbers; -1 is all."""
         words = [word.strip() for word in self.neighbors.split(",")] if self.neighbors else []
         for word in words:
-            if word != "all" and not (word.isdecimal() and int(word)):
+            if word != "all" and not (word.isdecimal() and 0 < int(word) < 2**31):
                 raise ConfigError(f"neighbors: expected numbers above 0 or all, such as 10,5,5; got {self.neighbors!r}")
         return [-1 if word == "all" else int(word) for word in words]
 
@@ -279,11 +299,11 @@ class Config:
     def check(self) -> None:
         """Raise :class:`ConfigError` for invalid values, naming the option."""
         m, t = self.model, self.train
-        _at_least(1, hidden_channels=m.hidden_channels, num_layers=m.num_layers, action_channels=m.action_channels)
-        _at_least(1, action_layers=m.action_layers, decoder_layers=m.decoder_layers, heads=m.heads)
-        _at_least(1, epochs=t.epochs, step_size=t.step_size, eval_every=t.eval_every, batch_size=t.batch_size)
-        _at_least(1, devices=t.devices, draws=t.draws)
-        _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience or 0, samples=t.samples, seed=t.seed)
+        for name, most in MOST.items():
+            part = next(part for part in (self.data, m, t) if hasattr(part, name))
+            _between(1, most, name, getattr(part, name))
+        _at_least(0, warmup_epochs=t.warmup_epochs, patience=t.patience or 0, seed=t.seed)
+        _between(0, MOST_SAMPLES, "samples", t.samples)
         _at_least(0, weight_decay=t.weight_decay, clip=t.clip, gamma=t.gamma, tau0=m.tau0)
         _at_least(0, partitions=t.partitions)
         seconds(t.max_time), class_weights(t.class_weight), threshold(t.threshold)  # reject other words
@@ -305,7 +325,8 @@ class Config:
                 raise ConfigError(f"{name}: is for schedule=step, got {value}; the schedule is {t.schedule}")
         if not t.lr > 0:
             raise ConfigError(f"lr: expected a number above 0, got {t.lr}")
-        for name, value in (("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
+        steps = (("lr", t.lr), ("weight_decay", t.weight_decay), ("gamma", t.gamma), ("clip", t.clip))
+        for name, value in (*steps, ("standard_bias", m.standard_bias), ("edge_price", t.edge_price)):
             if value is not None and not math.isfinite(value):
                 raise ConfigError(f"{name}: expected a finite number, got {value}")
         if not 0 <= t.drop_edge < 1:
@@ -331,8 +352,9 @@ class Config:
                 raise ConfigError(f"{name}: expected 0 or more and below 1, got {value}")
         if t.warmup_epochs >= t.epochs and t.warmup_epochs:
             raise ConfigError(f"warmup_epochs: expected fewer than epochs={t.epochs}, got {t.warmup_epochs}")
-        if m.temperature != "learned" and not _number(m.temperature) > 0:
-            raise ConfigError(f"temperature: expected learned or a number above 0, got {m.temperature!r}")
+        if m.temperature != "learned" and not _COLDEST <= _number(m.temperature) < math.inf:
+            wanted = f"learned or a number above 0, at least {_COLDEST:g}"
+            raise ConfigError(f"temperature: expected {wanted}, got {m.temperature!r}")
         if m.direction_share != "learned" and not 0 <= _number(m.direction_share) <= 1:
             raise ConfigError(f"direction_share: expected learned or a number from 0 to 1, got {m.direction_share!r}")
 
@@ -360,6 +382,12 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def _between(low: int, most: int, name: str, value: int) -> None:
+    _at_least(low, **{name: value})
+    if value > most:
+        raise ConfigError(f"{name}: expected {most:,} or less, got {value}")
 
 
 def _at_least(low: float, **values: float) -> None:

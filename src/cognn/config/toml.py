@@ -49,7 +49,7 @@ def read_toml(path: str | Path, what: str) -> dict[str, Any]:
     """The content of a TOML file; ``what`` names its purpose in errors."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, or nested without end
         raise ConfigError(f"{path}: not a readable TOML {what} ({str(error).splitlines()[0]})") from None
 
 

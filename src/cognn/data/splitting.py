@@ -5,6 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cognn.config.options import MOST
 from cognn.data.dataset import Split, known_items
 from cognn.data.stratify import stratified_parts
 from cognn.data.tables.table import Table
@@ -32,8 +33,9 @@ def random_splits(items: Tensor, count: int, seed: int, classes: Tensor | None =
         raise DataError(
             f"split: {len(items)} items have a target; training, validation and test need at least one each"
         )
-    if count < 1:
-        raise DataError(f"random_splits: expected 1 or more, got {count}")
+    if not 1 <= count <= MOST["random_splits"]:
+        limit = "1 or more" if count < 1 else f"{MOST['random_splits']:,} or less"
+        raise DataError(f"random_splits: expected {limit}, got {count}")
     size = max(1, round(SHARES[1] * len(items)))
     out = []
     for number in range(count):

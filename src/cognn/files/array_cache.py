@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cognn.errors import RunError
 from cognn.files.atomic import atomic_path
 
 STAMP = "stamp"
@@ -37,5 +38,6 @@ def write_cache(path: Path, stamp: str, arrays: Mapping[str, NDArray[Any]]) -> N
     try:
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **content)
-    except OSError as error:
-        _log.warning("%s: not cached (%s), so it is computed again next time", path, error.strerror or error)
+    except (OSError, RunError) as error:
+        reason = getattr(error, "strerror", None) or error
+        _log.warning("%s: not cached (%s), so it is computed again next time", path, reason)

@@ -65,5 +65,5 @@ def read_json(path: Path) -> Any:
     """Read a JSON document of a run."""
     try:
         return unsealed(from_json(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: not a readable part of a run ({str(error).splitlines()[0]})") from None

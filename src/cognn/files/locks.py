@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from cognn.errors import RunError
+from cognn.files.outputs import make_folder
 
 
 @contextmanager
@@ -15,7 +16,7 @@ def exclusive(path: Path, busy: str, seconds: float = 0.0) -> Iterator[None]:
 
     The lock of a process that dies is released.  On a file system without locks this does nothing.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     lock = FileLock(path)
     try:
         lock.acquire(timeout=seconds)

@@ -14,6 +14,8 @@ from cognn.files.safe_read import data_errors, existing_file
 
 MAX_UNPACKED = 4 << 30
 """Bytes that all compressed members may unpack to; uncompressed ones have their size on disk."""
+UNASKED, MAX_GROWTH = 1 << 30, 200
+"""Bytes that they may unpack to whatever their size, and how many times their size they may have beyond that."""
 
 
 NOT_NPZ = "is it an .npz, as numpy.savez writes it?"
@@ -45,10 +47,11 @@ def members_of(path: str | Path) -> list[str]:
 def _check_size(path: str | Path, file: Path, members: list[zipfile.ZipInfo]) -> None:
     packed = [info for info in members if info.compress_type != zipfile.ZIP_STORED]
     size = sum(info.file_size for info in packed)
-    if size > MAX_UNPACKED:
+    grows = size > MAX_GROWTH * sum(info.compress_size for info in packed)
+    if size > MAX_UNPACKED or (grows and size > UNASKED):
         raise DataError(
-            f"{path}: claims to unpack to {size / 2**30:.1f} GiB, over the limit of {MAX_UNPACKED / 2**30:.0f} GiB;"
-            " save it with numpy.savez, uncompressed, if that is so"
+            f"{path}: claims to unpack to {size / 2**30:.1f} GiB, {MAX_GROWTH} times its size or over"
+            f" {MAX_UNPACKED / 2**30:.0f} GiB; save it with numpy.savez, uncompressed, if that is so"
         )
     stored = sum(info.file_size for info in members) - size
     if stored > file.stat().st_size:

@@ -1,5 +1,6 @@
 """Reading untrusted files: whatever a parser does with one, the user gets data or an error of one line."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ def data_errors(
     except DataError:
         raise
     except (Exception, PanicException) as error:  # damaged bytes make parsers raise almost anything
+        if os.strerror(errno.ENOSPC) in str(error):  # of Polars, which copies large tables; they are not to blame
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         reason = next(iter(str(error).splitlines()), "").strip(" :.") or type(error).__name__
         raise DataError(f"{name}: cannot be read ({shorten(reason)}); {hint}") from error
 

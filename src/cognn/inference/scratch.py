@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cognn.errors import RunError
-from cognn.files.atomic import atomic_path
+from cognn.files.atomic import atomic_path, remove_leftovers
 from cognn.files.json import read_json, write_json
 from cognn.files.mapped_arrays import allocate, mapped, release
 from cognn.files.safe_read import shorten
 
 PROGRESS = "progress.json"
-_OWN = re.compile(r"progress\.json|\.progress\.json\..*|\.?[\w-]+\.npy(\..*)?|rows-\d+\.parquet")
+_OWN = re.compile(r"progress\.json|\.progress\.json\..*|\.?[\w-]+\.npy(\..*)?|rows-\d+\.parquet|\.cognn-.*")
 """Names of the files in the folder."""
 _FIRST = re.compile(r"\.progress\.json\..*|\.cognn-.*")
 """Names of those that are there before the progress is."""
@@ -57,7 +57,8 @@ class Scratch:
         except (KeyError, TypeError, ValueError):
             raise RunError(f"{folder / PROGRESS}: not the progress of an inference; delete {folder}") from None
         self._compare()
-        for incomplete in folder.glob(".*.npy.*"):  # allocated by a process that was killed
+        remove_leftovers(folder)
+        for incomplete in folder.glob(".*.npy.*"):  # allocated by a process of version 0.1 that was killed
             incomplete.unlink()
 
     def begin(self, job: dict[str, Any], resume: bool) -> None:

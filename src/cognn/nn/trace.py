@@ -11,6 +11,7 @@ from torch import Tensor
 from cognn.core import ops
 from cognn.core.graph import Graph
 from cognn.core.relations.structure import relations
+from cognn.files.atomic import atomic_path
 from cognn.nn.actions import JOINT, ActionSpace, action_space
 
 if TYPE_CHECKING:
@@ -287,7 +288,8 @@ class Trace:
         }
         probs = self.probs.detach().reshape(-1, len(names)).float().cpu().numpy()
         columns |= {f"p_{name.lower()}": probs[:, code] for code, name in enumerate(names)}
-        polars.DataFrame(columns).write_parquet(path)
+        with atomic_path(Path(path)) as temporary:
+            polars.DataFrame(columns).write_parquet(temporary)
 
     def to_networkx(self, layer: int, head: int | None = None) -> "networkx.MultiDiGraph":
         """The computation graph of a layer: all nodes with their ``action``, kept edges with their column ``edge``.

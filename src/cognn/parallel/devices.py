@@ -67,7 +67,7 @@ def make_fabric(config: TrainConfig) -> Fabric:
     try:
         alone = [device.index] if device.type == "cuda" and config.devices == 1 else None
         fabric = Fabric(devices=alone or config.devices // options.get("num_nodes", 1), **options)
-    except (MisconfigurationException, RuntimeError, ValueError) as error:
+    except (MisconfigurationException, ImportError, RuntimeError, ValueError) as error:
         raise ConfigError(f"device: {str(error).splitlines()[0]}") from None
     if config.devices > 1:
         with _connected(fabric):

@@ -19,6 +19,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
 from cognn.errors import RunError
+from cognn.files.atomic import atomic_path
 from cognn.nn.actions import JOINT
 from cognn.nn.trace import Trace
 from cognn.report.data.minesweeper import SHOWN, MinesweeperBoard
@@ -49,11 +50,12 @@ def save(figure: Figure, path: str | Path, kinds: Iterable[str] = ("svg", "png")
         target = Path(path).with_name(f"{Path(path).name}.{kind}")
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with matplotlib.rc_context(_SETTINGS):
-                figure.savefig(target, bbox_inches="tight", dpi=200, metadata=metadata)
-            if kind == "svg":  # two decimals of a point are fine enough and halve the file
-                target.write_text(_FINER.sub(r"\1", target.read_text(encoding="utf-8")), encoding="utf-8")
+            with atomic_path(target) as temporary:
+                with matplotlib.rc_context(_SETTINGS):
+                    figure.savefig(temporary, format=kind, bbox_inches="tight", dpi=200, metadata=metadata)
+                if kind == "svg":  # two decimals of a point are fine enough and halve the file
+                    text = temporary.read_text(encoding="utf-8")
+                    temporary.write_text(_FINER.sub(r"\1", text), encoding="utf-8")
         except OSError as error:
             raise RunError(f"{target}: could not be written ({error.strerror}); choose another folder") from None
         written.append(target)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cognn.errors import RunError, need
+from cognn.files.outputs import check_output, make_folder, refuse_links
 from cognn.report.data.relation_tables import relation_tables
 from cognn.report.data.run_view import RunView, collect, model_name, scored_parts, training_curves
 from cognn.report.data.selection import items_to_explain
@@ -27,7 +28,7 @@ def write_report(
 
     Args:
         run: Folder of a finished run.
-        out: The page; by default ``report.html`` in the run.
+        out: The page, or ``-`` for standard output; by default ``report.html`` in the run.
         split: The split whose model is shown; by default the one with the best validation score.
         samples: Samples of the actions for the standard deviation of the predictions.
         base: A run of the base network to compare with; by default searched for next to the run.
@@ -38,9 +39,15 @@ def write_report(
     need("plotly", "the report", "report")
     if figure_folder is not None:
         need("matplotlib", "figures", "report")
+    page = Path(run) / "report.html" if out is None else Path(out)
+    if out is None:
+        refuse_links(page)
+    check_output(page)
     view = collect(run, split, samples, base, device)
+    if figure_folder is not None:
+        make_folder(Path(figure_folder))
     items = [find_item(view, name) for name in why]
-    written = [write_page(view, Path(run) / "report.html" if out is None else out, items or None)]
+    written = [write_page(view, page, items or None)]
     if figure_folder is not None:
         written += write_figures(view, figure_folder, items[0] if items else None)
     return written

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from cognn.config.edge_tables import edges_text
 from cognn.config.metrics import higher_is_better
 from cognn.config.options import Config, TrainConfig
+from cognn.config.run_folder import discarded_on_failure, read_summary, remove_run_leftovers, run_config
 from cognn.config.toml import load_config
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
@@ -24,7 +25,7 @@ from cognn.data.links.messages import of_split
 from cognn.data.load import MEMORY, from_memory, load_data
 from cognn.data.tables.targets import with_metric
 from cognn.errors import ConfigError, DataError, Interrupted, RunError
-from cognn.files.json import read_json
+from cognn.files.outputs import refuse_links
 from cognn.files.tensors import load_tensors, save_tensors
 from cognn.nn.actions import ActionSpace
 from cognn.nn.options.pretrained import eval_actions
@@ -35,7 +36,7 @@ from cognn.run.curves.split import with_tensorboard
 from cognn.run.log_tail import RunCallback
 from cognn.run.new_data import as_new
 from cognn.run.python_options import make_config, python_words
-from cognn.run.train import create_run, run_config, run_schema, train_run
+from cognn.run.train import create_run, load_again, run_schema, train_run
 from cognn.train import metrics
 from cognn.train.batcher import Batcher, forward_all
 from cognn.train.build import build_model, cooperative
@@ -81,10 +82,7 @@ class Fitted:
     def dataset(self) -> Dataset:
         """The training data, loaded on first use; predictions on a new graph do not need it."""
         if self.data is None:
-            try:
-                self.data = self._same(load_data(self.config.data))
-            except DataError as error:
-                raise RunError(f"{self.folder}: its training data cannot be read again ({error})") from None
+            self.data = self._same(load_again(self.folder, self.config))
         return self.data
 
     @property
@@ -176,6 +174,7 @@ class Fitted:
             some = self.dataset.labelled(self.dataset.splits[index].val)
             found = {"out": self.outputs(self.dataset, split)[some].float(), "y": self.dataset.y[some]}
             with suppress(RunError):  # a run folder may be read-only
+                refuse_links(path)
                 save_tensors(path, found, {})
         else:
             found = load_tensors(path, f"delete {path} to compute it again")[0]
@@ -324,7 +323,8 @@ def open_run(folder: str | Path, data: Any = None, device: str = "cpu") -> Fitte
             f"{folder}: this run is not finished; resume it: cognn train --resume {folder}, or"
             f" cognn.fit(resume={str(folder)!r})"
         )
-    fitted = Fitted(folder, config, read_json(folder / "result.json"), device=find_device(device))
+    remove_run_leftovers(folder)
+    fitted = Fitted(folder, config, read_summary(folder), device=find_device(device))
     if data is not None:
         fitted.data = fitted._same(_dataset(data, config))
     return fitted
@@ -406,10 +406,11 @@ def _fit(
     for name, count in (("jobs", jobs), ("devices", config.train.devices)) if what else ():
         if count > 1:
             raise ConfigError(f"{name}: {what} cannot be handed to other processes; use {name}=1")
-    if resume is None:
-        create_run(config, folder, dataset)
     try:
-        return Fitted(folder, config, train_run(folder, jobs, report, dataset, log), dataset)
+        with discarded_on_failure(folder) if resume is None else nullcontext():
+            if resume is None:
+                create_run(config, folder, dataset)
+            return Fitted(folder, config, train_run(folder, jobs, report, dataset, log), dataset)
     except Interrupted:
         raise Interrupted(f"stopped; resume with cognn.fit(resume={str(folder)!r})") from None
 

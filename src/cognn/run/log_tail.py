@@ -4,11 +4,26 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from cognn.errors import RunError
 from cognn.files.json import from_json
+from cognn.files.safe_read import shorten
 from cognn.train.loop import Epoch
 
 RunCallback = Callable[[int, Epoch, float, int], None]
 """Called after every evaluation with the split, the line of its log, the best validation score and its epoch."""
+
+
+def parse_line(text: bytes, path: Path) -> Epoch:
+    """A line of ``metrics.jsonl``; one that is damaged is a :class:`RunError`."""
+    try:
+        line = Epoch(**from_json(text))
+        for name, value in vars(line).items():
+            if type(value) not in ((int,) if name == "epoch" else (int, float, type(None))):
+                raise ValueError(f"{name} is {value!r}")
+    except (ValueError, TypeError, RecursionError):
+        shown = shorten(text.decode(errors="replace"), 60)
+        raise RunError(f"{path}: has a line that is no evaluation ({shown!r}); delete the line") from None
+    return line
 
 
 class LogTail:
@@ -23,7 +38,7 @@ class LogTail:
         """Every new line, with the best validation score so far and its epoch."""
         found = []
         for text in self._lines():
-            line = Epoch(**from_json(text))
+            line = parse_line(text, self._path)
             if line.epoch <= self._epoch:  # a resumed split repeats the epochs after its checkpoint
                 continue
             self._epoch = line.epoch

@@ -13,11 +13,12 @@ from cognn.data.links.items import is_link
 from cognn.data.readers.files import file_format
 from cognn.data.store.store import is_store
 from cognn.errors import ConfigError, RunError
-from cognn.files.atomic import write
+from cognn.files.atomic import write_output
+from cognn.files.outputs import check_output, is_stream
 from cognn.run.fit import Fitted, check_draws, open_run
 from cognn.run.new_data import read_new
 from cognn.run.predict_store import GIGABYTES, write_store_predictions
-from cognn.run.prediction_table import edge_table, prediction_table
+from cognn.run.prediction_table import edge_table, escape_formulas, prediction_table
 
 
 def write_predictions(
@@ -35,12 +36,13 @@ def write_predictions(
     calibrate: bool = False,
     coverage: float | None = None,
     device: str = "cpu",
+    escape: bool = False,
 ) -> int:
     """Predict every item and write a CSV or Parquet file; returns the number of rows.
 
     Args:
         folder: Folder of a finished run.
-        out: The file to write.
+        out: The file to write, a pipe, or ``-`` for standard output.
         graph: A new graph with the columns of the training data, or a store; by default the dataset of the run.
         edges: Edge table of the new graph.
         graphs: Table of the new graphs of a graph task.
@@ -54,9 +56,14 @@ def write_predictions(
         calibrate: Whether to scale the probabilities by a temperature fitted to the validation items.
         coverage: A probability for prediction sets and intervals; None for none.
         device: Where to compute; see :func:`~cognn.run.fit.open_run`.
+        escape: Whether to escape texts of a CSV that a spreadsheet would run as formulas.
     """
-    if out.suffix.lower() not in (".csv", ".parquet"):
-        raise RunError(f"{out}: expected a name that ends in .csv or .parquet")
+    suffix = out.suffix.lower() or (".csv" if is_stream(out) else "")
+    if suffix not in (".csv", ".parquet"):
+        raise RunError(f"{out}: expected a name that ends in .csv or .parquet, or - for standard output")
+    check_output(out)
+    if escape and suffix != ".csv":
+        raise ConfigError(f"escape_formulas: is for CSV, which spreadsheets open; {out} is Parquet, leave it out")
     check_draws(samples)
     if memory is not None and not 0 < memory < math.inf:
         raise ConfigError(f"memory: expected gigabytes above 0, got {memory}")
@@ -66,10 +73,14 @@ def write_predictions(
     if graph and is_store(graph) and is_link(fitted.config.data.task):
         raise ConfigError(f"graph: {graph} is a store, and this run is on links; give a node table with --edges")
     if graph and is_store(graph):
+        if is_stream(out):
+            raise RunError(f"{out}: the predictions of a store need a file, beside which they can be resumed")
         if edges or graphs:
             raise ConfigError(f"{'edges' if edges else 'graphs'}: goes with a node table; {graph} has everything in it")
         room = int((GIGABYTES if memory is None else memory) * 2**30)
-        return write_store_predictions(fitted, graph, out, split, samples, actions, room, report, calibrate, coverage)
+        return write_store_predictions(
+            fitted, graph, out, split, samples, actions, room, report, calibrate, coverage, escape
+        )
     if memory is not None:
         raise ConfigError("memory: is for a graph that is a store (cognn data build); leave it out")
     dataset = new_graph(fitted, graph, edges, graphs) if graph or edges or graphs else fitted.dataset
@@ -84,15 +95,18 @@ def write_predictions(
     if dataset.links is not None:
         table = read_pairs(pairs, dataset)[0].hstack(table.drop("id"))
     if actions and ends is not None and prediction.space is not None and prediction.space.site == "edge":
-        _write_table(out.with_name(f"{out.stem}-edges{out.suffix}"), edge_table(dataset.item_ids, ends, prediction))
-    _write_table(out, table)
+        if is_stream(out):
+            raise RunError(f"{out}: the actions of edges are a second table, which needs the name of a file")
+        edge_rows = edge_table(dataset.item_ids, ends, prediction)
+        _write_table(out.with_name(f"{out.stem}-edges{out.suffix}"), suffix, edge_rows, escape)
+    _write_table(out, suffix, table, escape)
     return table.height
 
 
-def _write_table(out: Path, table: pl.DataFrame) -> None:
-    content = io.BytesIO()
-    (table.write_csv if out.suffix.lower() == ".csv" else table.write_parquet)(content)
-    write(out, content.getvalue())
+def _write_table(out: Path, suffix: str, table: pl.DataFrame, escape: bool) -> None:
+    table, content = escape_formulas(table) if escape else table, io.BytesIO()
+    (table.write_csv if suffix == ".csv" else table.write_parquet)(content)
+    write_output(out, content.getvalue())
 
 
 def new_graph(fitted: Fitted, graph: str, edges: str, graphs: str, targets: bool = False) -> Dataset:

@@ -15,7 +15,7 @@ from cognn.errors import DataError, RunError
 from cognn.files.atomic import atomic_path
 from cognn.inference import Pass, Scratch, infer
 from cognn.run.fit import Fitted, Prediction, precision
-from cognn.run.prediction_table import prediction_table
+from cognn.run.prediction_table import escape_formulas, prediction_table
 from cognn.run.train import run_schema
 from cognn.train.build import cooperative
 
@@ -36,6 +36,7 @@ def write_store_predictions(
     report: Callable[[str, int, int], None] | None = None,
     calibrate: bool = False,
     coverage: float | None = None,
+    escape: bool = False,
 ) -> int:
     """Predict every node of a store as :func:`cognn.run.fit.predict` would, and write the same table.
 
@@ -83,7 +84,8 @@ def write_store_predictions(
             codes = rows("actions").long().view(last - first, inner.num_layers, *inner.space.shape).transpose(0, 1)
         value, decided = held_out.values(value), held_out.decide(value)
         prediction = Prediction(value, spread, codes, space, held_out.region(value), decided)
-        return prediction_table(task.kind, names, store.ids(first, last), prediction)
+        found = prediction_table(task.kind, names, store.ids(first, last), prediction)
+        return escape_formulas(found) if escape else found
 
     _write_table(out, scratch.folder, store.num_nodes, table)
     scratch.delete()

@@ -10,6 +10,8 @@ from torch import Tensor
 from cognn.nn.actions import ActionSpace, action_space
 from cognn.run.fit import Prediction
 
+FORMULA = r"^\s*[=+\-@\t\r\n]"
+"""How a text begins that a spreadsheet takes for a formula."""
 MOST_HEADS = 8
 """Heads up to which the table has the action of each."""
 
@@ -100,6 +102,23 @@ def _kept_at_nodes(layer: int, codes: Tensor, ends: Tensor, nodes: int) -> dict[
         return pl.Series((kept / torch.bincount(side, minlength=nodes)).numpy()).fill_nan(None)
 
     return {f"listen_{layer}": share(ends[1]), f"broadcast_{layer}": share(ends[0])}
+
+
+def escape_formulas(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with an apostrophe before every text, or name of a column, that a spreadsheet would run as a formula.
+
+    These begin with ``=``, ``+``, ``-``, ``@``, a tab or a line break; numbers such as ``-5`` stay.
+    """
+
+    def escaped(cell: pl.Expr) -> pl.Expr:
+        formula = cell.str.contains(FORMULA) & cell.cast(pl.Float64, strict=False).is_null()
+        return pl.when(formula).then(pl.lit("'") + cell).otherwise(cell)
+
+    names = pl.DataFrame({"name": table.columns}).select(escaped(pl.col("name"))).to_series().to_list()
+    table = table.with_columns(
+        escaped(pl.col(name)).alias(name) for name, kind in table.schema.items() if kind == pl.String
+    )
+    return table.rename(dict(zip(table.columns, names, strict=True)))
 
 
 def _region(names: list[str], region: Tensor) -> dict[str, Any]:

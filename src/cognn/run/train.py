@@ -14,14 +14,16 @@ from lightning_fabric.plugins.environments.lightning import find_free_network_po
 from torch import nn
 
 from cognn.config.options import Config
-from cognn.config.toml import load_config, to_toml
+from cognn.config.run_folder import discarded_on_failure, prepare_writing, read_result, run_config, trained_in
+from cognn.config.toml import read_toml, to_toml
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset, is_constant, is_defined
 from cognn.data.load import load_data
+from cognn.data.readers.files import is_path
 from cognn.data.tables.schema import Schema
-from cognn.errors import ConfigError, FolderGone, Lost, RunError
+from cognn.errors import ConfigError, DataError, FolderGone, Lost, RunError, one_line
 from cognn.files.atomic import write
-from cognn.files.json import read_json, sealed, write_json
+from cognn.files.json import sealed, write_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.encoders import Encoded
 from cognn.nn.layers import LAYERS
@@ -34,7 +36,7 @@ from cognn.parallel.workers import in_parallel, serve
 from cognn.run.curves.split import SplitCurves, log_names
 from cognn.run.defaults import decide
 from cognn.run.log_tail import RunCallback, follow_logs
-from cognn.train.build import build_model
+from cognn.train.build import build_model, require_training_memory
 from cognn.train.checkpoint import check_identity, fingerprint, run_identity
 from cognn.train.loop import Epoch, folder_gone, train_split
 from cognn.train.objective import check_objective
@@ -52,9 +54,11 @@ def parse_numbers(kind: str, text: str, available: int) -> list[int]:
         low, dash, high = part.strip().partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()):
             raise ConfigError(f"{kind}: expected numbers such as 0, 0-9 or 0,2,5, got {text!r}")
+        if max(int(low), int(high or low)) >= available:  # before the numbers fill the memory
+            chosen = []
+            break
         chosen += range(int(low), int(high or low) + 1)
-    wrong = [i for i in chosen if i >= available]
-    if wrong or not chosen:
+    if not chosen:
         raise ConfigError(f"{kind}: there are 0 to {available - 1}, got {text!r}")
     return sorted(set(chosen))
 
@@ -73,8 +77,18 @@ def create_run(config: Config, out: Path, dataset: Dataset) -> None:
     own = {config.model.env, config.model.action} <= {*LAYERS, "none"}
     with seeded(0, torch.device("cpu")), torch.device("meta") if own else nullcontext():
         model = build_model(config.model, dataset)
+    require_training_memory(config, dataset, model)
     together = config.train.devices == 1 or launcher is not None
-    on_rank_zero(make_fabric(config.train) if together else None, lambda: _make_folder(config, out, dataset, model))
+    fabric = make_fabric(config.train) if together else None
+
+    def make() -> None:
+        with discarded_on_failure(out):
+            prepare_writing(out)
+            if (out / "config.toml").exists():
+                raise RunError(f"{out}: holds a run already; resume it with --resume {out}, or choose another --out")
+            _write_config(config, out, dataset, model)
+
+    on_rank_zero(fabric, make)
 
 
 def _check_metric(dataset: Dataset, splits: list[int]) -> None:
@@ -92,11 +106,10 @@ def _check_metric(dataset: Dataset, splits: list[int]) -> None:
             )
 
 
-def _make_folder(config: Config, out: Path, dataset: Dataset, model: nn.Module) -> None:
-    if (out / "config.toml").exists():
-        raise RunError(f"{out}: holds a run already; resume it with --resume {out}, or choose another --out")
+def _write_config(config: Config, out: Path, dataset: Dataset, model: nn.Module) -> None:
     log_sampling(config)
-    write(out / "config.toml", to_toml(config).encode())
+    files = bool(config.data.edges) or is_path(config.data.dataset)
+    write(out / "config.toml", to_toml(config, {"folder": str(Path.cwd())} if files else None).encode())
     if dataset.schema is not None:
         write(out / SCHEMA, dataset.schema.to_json().encode())
     named = not any(map(is_remembered, (config.model.env, config.model.action, config.model.act)))
@@ -127,12 +140,13 @@ def train_run(
     if jobs > 1 and devices > 1:
         raise ConfigError(f"jobs: this run has devices={devices} for every split; use jobs=1")
     log_names(log)
-    dataset = load_data(config.data) if dataset is None else dataset
+    dataset = load_again(out, config) if dataset is None else dataset
     data, splits = fingerprint(dataset), parse_numbers("splits", config.data.splits, len(dataset.splits))
     fabric = None if launcher is None else make_fabric(config.train)
 
     def prepare() -> list[int]:
         """The splits to train, after a check that the finished ones are of the same data and options."""
+        prepare_writing(out)
         left = [index for index in splits if not (out / f"split-{index}" / "result.json").exists()]
         for index in set(splits).difference(left):
             weights = out / f"split-{index}" / "best.safetensors"
@@ -203,7 +217,7 @@ def _worker(out: str, index: str, log: str, port: str = "", rank: str = "") -> N
     if port:
         os.environ.update({RANK: rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "NODE_RANK": "0"})
     config = run_config(Path(out))
-    dataset = load_data(config.data)
+    dataset = load_again(Path(out), config)
     try:
         _train_split(Path(out), config, dataset, int(index), fingerprint(dataset), None, log)
     except Lost:  # wait, so that the parent finds the process that died first and names it
@@ -211,29 +225,29 @@ def _worker(out: str, index: str, log: str, port: str = "", rank: str = "") -> N
         raise
 
 
-def run_config(out: Path) -> Config:
-    """The config of a run."""
-    if not (out / "config.toml").exists():
-        raise RunError(f"{out}: not a run (there is no config.toml in it)")
-    return load_config(out / "config.toml")
+def load_again(out: Path, config: Config) -> Dataset:
+    """The training data of a run."""
+    try:
+        return load_data(config.data)
+    except DataError as error:
+        home = trained_in(read_toml(out / "config.toml", "config"))
+        where = "" if home is None else f"; it was trained in {home}, from where relative paths start, or from here"
+        raise RunError(f"{out}: its training data cannot be read again ({error}){where}") from None
 
 
 def run_schema(out: Path) -> Schema | None:
     """How a run on the user's own files read their columns; None for a run on a published dataset."""
     path = out / "schema.json"
-    return Schema.from_json(path.read_bytes()) if path.exists() else None
+    try:
+        return Schema.from_json(path.read_bytes()) if path.exists() else None
+    except (ValueError, OSError) as error:  # a DataError is a ValueError, and so is text that is not UTF-8
+        raise RunError(f"{path}: damaged, or not one that cognn wrote ({one_line(error)}); restore the file") from None
 
 
 def _read_result(out: Path, index: int) -> dict[str, Any]:
     path = out / f"split-{index}" / "result.json"
     remedy = "remove it and continue with --resume or the same cognn reproduce, which writes it again"
-    try:
-        result = read_json(path)
-    except RunError as error:
-        raise RunError(f"{error}; {remedy}") from None
-    if not isinstance(result, dict) or not {"metric", "train", "val", "test"} <= result.keys():
-        raise RunError(f"{path}: not the result of a split; {remedy}")
-    return result
+    return read_result(path, remedy)
 
 
 def summarise_run(name: str, config: Config, results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from cognn.baselines.models import BASELINES, make_baseline
 from cognn.config.changes import changed
 from cognn.config.options import Config, ModelConfig, TrainConfig
+from cognn.core.memory import require_memory
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError
 from cognn.nn import checks
@@ -70,6 +71,7 @@ def build_model(config: ModelConfig, dataset: Dataset) -> nn.Module:
 def _node_model(config: ModelConfig, dataset: Dataset, out_channels: int) -> nn.Module:
     """The network of nodes or graphs."""
     task = dataset.task
+    _require_weights(config, dataset.x.size(1) + out_channels)
     in_channels = dataset.x.size(1) if dataset.node_categories is None else config.hidden_channels
     pool = config.pool if task.readout.pools else None
     try:
@@ -94,6 +96,29 @@ def _node_model(config: ModelConfig, dataset: Dataset, out_channels: int) -> nn.
         return model
     continuous = dataset.x.size(1) - len(dataset.node_categories)
     return behind_encoder(model, dataset.node_categories, config.hidden_channels, continuous, dataset.sign_columns)
+
+
+def _require_weights(config: ModelConfig, ends: int) -> None:
+    """Reject a network whose square matrices alone do not fit, before they are made."""
+    width, inner = config.hidden_channels, config.action_channels * (config.acts and config.action_layers > 1)
+    weights = width * (width * config.num_layers + ends) + inner * (inner * (config.action_layers - 2) + width)
+    what = f"hidden_channels, num_layers: a network of {config.num_layers} layers of {width:,} channels"
+    require_memory(4 * weights, what, "use fewer")
+
+
+def require_training_memory(config: Config, dataset: Dataset, model: nn.Module) -> None:
+    """Reject a training whose weights or layer outputs do not fit; the true need is several times as much."""
+    m, t = config.model, config.train
+    weights = num_parameters(model)  # each has a gradient and two moments of Adam
+    require_memory(16 * weights, f"hidden_channels: training {weights:,} weights", "use fewer")
+    if t.neighbors or (t.device != "cpu" and torch.cuda.is_available()):
+        return
+    graphs = 1 if dataset.task.readout.one_graph else len(dataset.graphs)
+    rows = t.draws * dataset.num_nodes * min(t.batch_size, graphs) // graphs
+    rows = rows * t.partitions_per_batch // t.partitions if t.partitions else rows
+    width = m.hidden_channels * (1 if t.checkpoint else m.num_layers) + dataset.task.num_outputs
+    what = f"draws, hidden_channels, num_layers: the outputs of the layers for {rows:,} nodes"
+    require_memory(4 * rows * width, what, "use fewer, or mini-batches (--partitions)")
 
 
 def num_parameters(model: nn.Module) -> int:

@@ -22,6 +22,7 @@ from cognn.data.links.messages import of_split
 from cognn.errors import Diverged, FolderGone, Interrupted, RunError
 from cognn.files.json import sealed, to_json, write_json
 from cognn.files.locks import exclusive
+from cognn.files.outputs import refuse_links
 from cognn.files.tensors import save_tensors
 from cognn.parallel.devices import all_reduce_sum, broadcast, make_fabric, on_rank_zero, sum_gradients
 from cognn.train.batcher import Batcher, drop_edges, forward_all
@@ -84,6 +85,7 @@ def train_split(
         callback: Called after every evaluation.
     """
     fabric = make_fabric(config.train)
+    refuse_links(folder)
     busy = f"{folder}: another process is training this split; wait for it, or end it"
     with ExitStack() as lock:
         on_rank_zero(fabric, lambda: lock.enter_context(exclusive(folder / ".lock", busy, LOCK_SECONDS)))

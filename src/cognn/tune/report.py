@@ -15,7 +15,7 @@ from rich.text import Text
 from cognn.config.spaces import configure, is_range
 from cognn.config.toml import to_toml
 from cognn.errors import RunError
-from cognn.files.atomic import write
+from cognn.files.atomic import atomic_path, write
 from cognn.files.json import write_json
 from cognn.tune.study import StudyPlan
 
@@ -151,9 +151,10 @@ def _plots(
     for name, figure in figures.items():
         path = folder / f"{name}.svg"
         try:
-            figure.savefig(path)
-        except OSError as error:
-            return paths, [f"{path}: could not be written ({error.strerror})"]
+            with atomic_path(path) as temporary:
+                figure.savefig(temporary, format="svg")
+        except (OSError, RunError) as error:
+            return paths, [f"{path}: could not be written ({getattr(error, 'strerror', None) or error})"]
         paths.append(str(path))
     return paths, []
 

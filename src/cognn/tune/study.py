@@ -22,6 +22,7 @@ from cognn.config.toml import from_mapping
 from cognn.config.tune_options import SEARCH, TuneOptions
 from cognn.errors import ConfigError, RunError
 from cognn.files.json import read_json, write_json
+from cognn.files.outputs import make_folder
 from cognn.tune.sampler import SeededByTrial
 from cognn.tune.storage import check_storage, open_storage, owner
 
@@ -120,7 +121,7 @@ def _study_attributes(folder: Path | None, options: TuneOptions) -> dict[str, An
 def study_lock(folder: Path) -> Iterator[None]:
     """Lock the study, and wait until the workers of a killed command have ended."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with FileLock(folder / ".study.lock", timeout=0):
             for left in folder.glob(".worker-*.lock"):  # an orphaned worker stops within a second or an epoch
                 with FileLock(left, timeout=120):

@@ -26,7 +26,7 @@ from cognn.data.store.store import Store, is_store, open_store, split_of
 from cognn.data.tables.columns import Column
 from cognn.data.tables.features import edge_weights, fit_columns, node_features
 from cognn.data.tables.relations import edge_types, fit_relations, relation_counts
-from cognn.data.tables.roles import Roles, Tables, find_roles
+from cognn.data.tables.roles import Roles, Tables, find_roles, short_row_remarks
 from cognn.data.tables.scale import fit_scale
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets
@@ -96,6 +96,7 @@ def _check_tables(report: CheckReport, config: DataConfig) -> None:
     directed = config.directed if config.directed is not None else tables.directed
     report.facts["nodes"] = f"{tables.nodes.num_rows:,}"
     report.facts["edges"] = f"{tables.edges.num_rows:,} listed"
+    report.warnings += _try(report, partial(short_row_remarks, tables, config)) or []
     roles = _try(report, partial(find_roles, tables, config))
     if roles is None:
         return
@@ -196,6 +197,8 @@ def _check_arrays(report: CheckReport, config: DataConfig, arrays: Arrays) -> No
     if checked is None:
         return
     report.facts["nodes"] = f"{checked.x.size(0):,}"
+    if arrays.used:
+        report.facts["used"] = ", ".join(arrays.used)
     given = arrays.sparse_x is not None or (arrays.x is not None and arrays.x.size > 0)
     report.facts["features"] = f"{checked.x.size(1):,}" if given else "none"
     if arrays.x is not None and arrays.x.size:

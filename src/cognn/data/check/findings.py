@@ -15,6 +15,8 @@ from cognn.data.splitting import overlaps
 from cognn.data.tables.targets import Targets
 from cognn.files.safe_read import shorten
 
+NO_EDGES = "no edges: every node is alone, so a model without a graph (--model mlp) does the same"
+
 
 @dataclass
 class CheckReport:
@@ -81,6 +83,8 @@ def edge_findings(
         "degree": _describe(degree // 2 if both else degree),
         "isolated": f"{int((degree == 0).sum()):,} nodes without an edge",
     }
+    if not len(sender):
+        report.warnings.append(NO_EDGES)
     if repeated:
         report.warnings.append(
             f"{repeated:,} edges repeat an earlier one and count twice; delete them if that is not intended"

@@ -4,6 +4,7 @@ from torch import Tensor
 
 from cognn.core.sparse_features import is_sparse
 from cognn.data.check.counts import describe_counts, part_counts, rare_classes, scarce_classes
+from cognn.data.check.findings import NO_EDGES
 from cognn.data.dataset import Dataset, Task, known_items
 from cognn.data.degrees import NAMES
 from cognn.data.tables.columns import Column
@@ -40,7 +41,9 @@ def doubtful_columns(nodes: list[Column], edges: list[Column]) -> list[str]:
     columns = [*nodes, *edges]
     ids = [column.name for column in columns if column.looks == "id" or named_like_id(column.name)]
     codes = [column.name for column in columns if column.looks == "codes" and column.name not in ids]
-    return doubts(list(dict.fromkeys(ids)), list(dict.fromkeys(codes)))
+    outliers = [column.name for column in columns if column.looks == "outlier"]
+    unique = [list(dict.fromkeys(names)) for names in (ids, codes, outliers)]
+    return doubts(unique[0], unique[1], outliers=unique[2])
 
 
 def describe_target(task: Task, y: Tensor, names: list[str], targets: list[str]) -> str:
@@ -74,5 +77,6 @@ def first_lines(dataset: Dataset) -> tuple[dict[str, str], list[str]]:
         "train/val/test": "; ".join(filter(None, [items, describe_counts(counts[0])])),
     }
     warnings = [NO_FEATURES] if bare and not schema.degrees else []
+    warnings += [] if dataset.num_edges else [NO_EDGES]
     warnings += doubtful_columns(schema.nodes, schema.edges) + dataset.remarks
     return lines, [*warnings, *filter(None, [rare_classes(dataset.y, task, names), scarce_classes(counts)])]

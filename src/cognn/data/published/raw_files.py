@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cognn.errors import DataError
+from cognn.errors import DataError, RunError
 from cognn.files.atomic import atomic_path
 
 CACHE, MIRROR = "COGNN_CACHE", "COGNN_MIRROR"
@@ -142,6 +142,6 @@ def cache_errors(root: Path) -> Iterator[None]:
     """Turn an OSError inside into the :class:`DataError` of a cache that cannot be written."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, RunError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise DataError(f"{root}: cannot cache datasets here ({reason}); set {CACHE} to a folder with room") from error

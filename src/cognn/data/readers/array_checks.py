@@ -36,6 +36,10 @@ class Arrays:
     """Features ``(N, F)`` as a CSR tensor in place of ``x``; they are never scaled."""
     relation_names: list[str] | None = None
     """Names of the relations, if they are not numbered."""
+    used: list[str] = field(default_factory=list)
+    """Names of the arrays of a file that are used."""
+    unused: list[str] = field(default_factory=list)
+    """Names of those that are not."""
 
 
 @dataclass

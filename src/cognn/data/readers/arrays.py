@@ -1,6 +1,7 @@
 """Datasets from NumPy arrays: ``.npz`` files, and the arrays of the PyG reader."""
 
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
 from cognn.errors import DataError
 from cognn.files.npz_archive import members_of, read_npz
-from cognn.files.safe_read import quote_names
+from cognn.files.safe_read import quote_names, shorten
 
 KEYS = {"x": "x", "node_features": "x", "y": "y", "node_labels": "y", "edge_index": "edge_index", "edges": "edges"}
 KEYS |= {name: name for name in ("edge_attr", "edge_type", "edge_weight", "batch")} | {"graph_ids": "batch"}
@@ -133,15 +134,26 @@ def _scale(checked: Checked, arrays: Arrays, schema: Schema) -> None:
 
 
 def array_remarks(arrays: Arrays) -> list[str]:
-    """Columns that look like ids or codes."""
-    lines = []
+    """Arrays that are not used, and columns that look like ids or codes."""
+    lines = [_unused(arrays)] if arrays.unused else []
     for where, values in (("x", arrays.x), ("edge_attr", arrays.edge_attr)):
         if values is None or (where == "edge_attr" and values.dtype.kind not in "bf"):  # else categories
             continue
         looks = [looks_of(column) for column in as_columns(values).T]
-        ids, codes = ([str(i) for i, look in enumerate(looks) if look == kind] for kind in ("id", "codes"))
-        lines += doubts(ids, codes, where)
+        kinds = ("id", "codes", "outlier")
+        ids, codes, huge = ([str(i) for i, look in enumerate(looks) if look == kind] for kind in kinds)
+        lines += doubts(ids, codes, where, huge)
     return lines
+
+
+def _unused(arrays: Arrays) -> str:
+    """Which arrays of the file are used and which are not, with the name that may be meant."""
+    lower = {name.lower(): name for name in KEYS}
+    named = []
+    for name in arrays.unused:
+        near = get_close_matches(name.lower(), lower, n=1)
+        named.append(shorten(repr(name), 60) + (f" (is it {lower[near[0]]}?)" if near else ""))
+    return f"not used: {', '.join(named)}; used: {', '.join(arrays.used)}"
 
 
 def array_targets(checked: Checked, task: str = "", metric: str = "") -> Targets:
@@ -199,6 +211,8 @@ def read_npz_arrays(path: str) -> Arrays:
     ends = found["edge_index"] if edges is None else edges.T
     y, attr, batch = (found.get(name) for name in ("y", "edge_attr", "batch"))
     carried: Any = {name: found.get(name) for name in ("edge_type", "edge_weight")}
+    used, unused = ([name for name in members if (name in keys) == known] for known in (True, False))
+    carried |= {"used": used, "unused": unused}
     return Arrays(path, found.get("x"), ends, y, attr, batch, masks, sparse_x=sparse_x, **carried)
 
 

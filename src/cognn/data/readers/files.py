@@ -30,7 +30,7 @@ from cognn.data.tables.features import (
     require_columns,
 )
 from cognn.data.tables.relations import edge_types, fit_relations, open_edges
-from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles, link_roles
+from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles, link_roles, short_row_remarks
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, JSON, PARQUET, open_table
 from cognn.data.tables.targets import Targets, known_targets, missing_targets, read_targets
@@ -72,6 +72,7 @@ class _Parts(NamedTuple):
     schema: Schema
     targets: Targets
     splits: list[Split]
+    remarks: list[str]
 
 
 def is_path(name: str) -> bool:
@@ -112,18 +113,20 @@ def load_files(config: DataConfig) -> Dataset:
 def _links(config: DataConfig) -> Dataset:
     """The graph of a link task and, if there is a target, the targets of its edges."""
     tables = open_tables(config.dataset, config.edges, config.graphs)
+    remarks = short_row_remarks(tables, config)
     roles = link_roles(tables, config)
     directed = edges_directed(config, tables)
     resolved = resolve_ids(tables, roles)
     refuse_unknown(tables, roles, resolved)
     targets = edge_targets(tables.edges, roles.edge_targets, config) if roles.edge_targets else existence(config.metric)
     schema, ends = fit_schema(tables, roles, config, directed, targets), resolved.edge_index.clone()
-    dataset = _dataset(config.dataset, _parts(tables, schema, resolved, targets, []))
+    dataset = _dataset(config.dataset, _parts(tables, schema, resolved, targets, [], remarks))
     return of_edges(dataset, ends) if roles.edge_targets else as_links(dataset, config.metric, directed)
 
 
 def _read(config: DataConfig) -> _Parts:
     tables = open_tables(config.dataset, config.edges, config.graphs)
+    remarks = short_row_remarks(tables, config)
     roles = find_roles(tables, config)
     if not roles.targets:
         table = tables.graphs or tables.nodes
@@ -139,7 +142,7 @@ def _read(config: DataConfig) -> _Parts:
     else:
         splits = drawn_splits(targets, config.random_splits, config.data_seed, config.stratify)
     schema = fit_schema(tables, roles, config, directed, targets, training_nodes(resolved, config, splits))
-    return _parts(tables, schema, resolved, targets, splits)
+    return _parts(tables, schema, resolved, targets, splits, remarks)
 
 
 def load_with_schema(schema: Schema, path: str, edges: str = "", graphs: str = "", targets: bool = False) -> Dataset:
@@ -286,13 +289,21 @@ def fit_schema(
     )
 
 
-def _parts(tables: Tables, schema: Schema, resolved: ResolvedIds, targets: Targets, splits: list[Split]) -> _Parts:
+def _parts(
+    tables: Tables,
+    schema: Schema,
+    resolved: ResolvedIds,
+    targets: Targets,
+    splits: list[Split],
+    remarks: list[str] | None = None,
+) -> _Parts:
     x = node_features(tables.nodes, schema.nodes)
     attr = edge_features(tables.edges, schema.edges)
     types = None if schema.relations is None else edge_types(tables.edges, schema.edge_type, schema.relations)
     weight = edge_weights(tables.edges, schema.edge_weight)
     ends, node_graph, num_graphs = resolved.edge_index, resolved.node_graph, resolved.num_graphs
-    return _Parts(x, attr, types, weight, ends, node_graph, num_graphs, resolved.item_ids, schema, targets, splits)
+    items = resolved.item_ids
+    return _Parts(x, attr, types, weight, ends, node_graph, num_graphs, items, schema, targets, splits, remarks or [])
 
 
 def _dataset(path: str, parts: _Parts) -> Dataset:
@@ -322,4 +333,5 @@ def _dataset(path: str, parts: _Parts) -> Dataset:
         item_ids=parts.item_ids,
         schema=schema,
         relation_names=schema.relations,
+        remarks=parts.remarks,
     )

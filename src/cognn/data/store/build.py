@@ -27,7 +27,7 @@ from cognn.data.store.store import Store, open_store, write_header
 from cognn.data.tables.features import edge_features, edge_weights, node_features, refuse_lists, require_columns
 from cognn.data.tables.ids import Ids
 from cognn.data.tables.relations import edge_types, open_edges
-from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles
+from cognn.data.tables.roles import Roles, Tables, find_roles, known_roles, short_row_remarks
 from cognn.data.tables.scale import Scale
 from cognn.data.tables.schema import Schema
 from cognn.data.tables.table import CSV, JSON, PARQUET, Table, open_streamed
@@ -35,6 +35,7 @@ from cognn.data.tables.targets import Targets, read_targets
 from cognn.errors import DataError
 from cognn.files.atomic import atomic_folder
 from cognn.files.mapped_arrays import allocate, mapped, release
+from cognn.files.outputs import make_folder
 from cognn.files.safe_read import data_errors, existing_file, quote_names
 
 Progress = Callable[[str, int, int], None]
@@ -119,6 +120,7 @@ def from_files(
 def _new_folder(out: Path) -> Iterator[Path]:
     """An atomic folder, whose errors are those of the user's disk."""
     try:
+        make_folder(out.parent)
         with atomic_folder(out) as folder:
             yield folder
     except FileExistsError:
@@ -145,6 +147,7 @@ def _tables(
     if not table.num_rows:
         raise DataError(f"{table.name}: has no rows; a graph needs at least one node")
     if like is None:
+        short_row_remarks(tables, config)
         roles = find_roles(tables, config)
         schema = _fit(tables, roles, config, folder)
     else:

@@ -34,6 +34,7 @@ class RelationTables(Table):
         self.columns = [*dict.fromkeys(name for part in parts.values() for name in part.columns), RELATION]
         self._known = frozenset(self.columns)
         self.num_rows = sum(part.num_rows for part in parts.values())
+        self.short = [row for part in parts.values() for row in part.short]
 
     def column(self, name: str) -> pl.Series:
         """Read one column of all tables."""

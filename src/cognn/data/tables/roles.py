@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from cognn.config.options import DataConfig
 from cognn.data.tables.relations import RELATION
 from cognn.data.tables.schema import Schema
-from cognn.data.tables.table import Table
+from cognn.data.tables.table import Table, short_rows
 from cognn.errors import ConfigError, DataError
 from cognn.files.safe_read import quote_names
 
@@ -60,6 +60,12 @@ class Roles:
         return [name for name in table.columns if name not in taken_or_ignored and not INDEX.fullmatch(name)]
 
 
+def short_row_remarks(tables: Tables, config: DataConfig) -> list[str]:
+    """Remarks on rows with too few fields in any of the tables; see :func:`~cognn.data.tables.table.short_rows`."""
+    given = [table for table in (tables.nodes, tables.edges, tables.graphs) if table is not None]
+    return [line for table in given for line in short_rows(table, config.fill != "refuse")]
+
+
 def find_roles(tables: Tables, config: DataConfig) -> Roles:
     """Roles as given in the config, else by the usual column names; there may be no target."""
     nodes, edges = tables.nodes, tables.edges
@@ -80,7 +86,10 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise DataError(f"{option}: no column {unknown[0]!r} in {nodes.name} or {edges.name}")
-    roles.targets = split_names(config.target)
+    roles.targets = _once("target", config.target)
+    ignored = [name for name in roles.targets if name in roles.ignored]
+    if ignored:
+        raise DataError(f"target, ignore: {ignored[0]!r} cannot be predicted and ignored; leave one of the two out")
     items.require(*roles.targets)
     usual = [name for name in TARGET_NAMES if name in items.columns and name not in roles.ignored]
     if len(usual) > 1 and not roles.targets:
@@ -89,7 +98,7 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
             " is no feature"
         )
     roles.targets = roles.targets or usual
-    roles.splits = split_names(config.split_column) or [SPLIT_NAME] * (SPLIT_NAME in items.columns)
+    roles.splits = _once("split_column", config.split_column) or [SPLIT_NAME] * (SPLIT_NAME in items.columns)
     items.require(*roles.splits)
     if items is not nodes:
         clash = [
@@ -119,7 +128,7 @@ def link_roles(tables: Tables, config: DataConfig) -> Roles:
             raise ConfigError(
                 f"{name}: has no effect for link tasks, which draw their splits from one graph; leave it out"
             )
-    names, edges = split_names(config.target), tables.edges
+    names, edges = _once("target", config.target), tables.edges
     usual = [name for name in TARGET_NAMES if name in tables.nodes.columns]
     roles = find_roles(tables, replace(config, target="", ignore=",".join([*split_names(config.ignore), *usual])))
     edges.require(*names)
@@ -146,6 +155,15 @@ def known_roles(tables: Tables, schema: Schema) -> Roles:
 def split_names(text: str) -> list[str]:
     """Column names from a comma-separated list."""
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _once(option: str, text: str) -> list[str]:
+    """Column names, each given once: twice is probably a typing error for another one."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"{option}: column {twice[0]!r} is given twice; name each once")
+    return names
 
 
 def _named(table: Table, chosen: str, usual: tuple[str, ...], what: str, flag: str) -> str:

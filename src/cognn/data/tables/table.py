@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ _TEXT = "a CSV is text in UTF-8 with a header"
 class Table:
     """Named columns; those of a Parquet file are read on demand, one at a time.
 
+    ``short`` are the rows of a CSV, from 1, with fewer fields than the header.
+
     Args:
         name: The file, for error messages.
         frame: Its content, eager or lazy.
@@ -39,6 +42,7 @@ class Table:
         self.name, self._frame, self.first = name, frame, first
         self.columns: list[str] = frame.collect_schema().names()
         self._known = frozenset(self.columns)
+        self.short: list[int] = []
         self.num_rows = num_rows if num_rows is not None else frame.lazy().select(pl.len()).collect().item()
 
     def column(self, name: str) -> pl.Series:
@@ -95,6 +99,21 @@ def open_table(path: str | Path) -> Table:
     return table
 
 
+MOST_SHORT = 5
+"""Rows with too few fields that are only reported."""
+
+
+def short_rows(table: Table, accepted: bool) -> list[str]:
+    """A remark on rows with too few fields, whose last cells are missing; beyond a handful they must be accepted."""
+    if not table.short:
+        return []
+    shown = ", ".join(map(str, table.short[:MOST_SHORT])) + (", ..." if len(table.short) > MOST_SHORT else "")
+    line = f"{table.name}: rows with fewer fields than the header: {len(table.short):,}, in row {shown}"
+    if len(table.short) > MOST_SHORT and not accepted:
+        raise DataError(f"{line}; complete them, or give --fill mean or --fill zero if their last cells are missing")
+    return [f"{line}; their last cells are taken as missing"]
+
+
 def open_streamed(path: str | Path, scratch: Path) -> Table:
     """Open a table that may be larger than memory: text is first copied to the Parquet file ``scratch``.
 
@@ -112,7 +131,7 @@ def open_streamed(path: str | Path, scratch: Path) -> Table:
             separator = _separator(str(path), file)
             options: dict[str, Any] = {"has_header": False, "comment_prefix": "#", "new_columns": columns}
         else:
-            columns, _, separator = _header(str(path), file)
+            columns, skip, separator = _header(str(path), file)
             options = {}
         plan = pl.scan_csv(file, separator=separator, infer_schema=False, glob=False, **options)
         if len(plan.collect_schema()) != len(columns):
@@ -126,7 +145,10 @@ def open_streamed(path: str | Path, scratch: Path) -> Table:
             copied = pl.scan_parquet(scratch)
             while rows and all(cell is None for cell in copied.slice(rows - 1, 1).collect().row(0)):
                 rows -= 1
-    return Table(str(path), copied.head(rows), rows)
+        table = Table(str(path), copied.head(rows), rows)
+        if suffix not in LISTS:
+            table.short = _short(file, skip, separator, table)
+    return table
 
 
 def _separator(name: str, file: Path) -> str:
@@ -169,7 +191,9 @@ def _csv(name: str, file: Path) -> Table:
         rows = frame.height
         while rows and all(cell is None for cell in frame.row(rows - 1)):
             rows -= 1
-    return Table(name, frame.head(rows), rows)
+    table = Table(name, frame.head(rows), rows)
+    table.short = _short(file, skip, separator, table)
+    return table
 
 
 def _header(name: str, file: Path) -> tuple[list[str], int, str]:
@@ -191,12 +215,27 @@ def _header(name: str, file: Path) -> tuple[list[str], int, str]:
     return names, skip, separator
 
 
-def _ragged(file: Path, skip: int, separator: str, width: int) -> int | None:
-    """The first row with too many fields, if any."""
+def _short(file: Path, skip: int, separator: str, table: Table) -> list[int]:
+    """The rows with too few fields; they lack the last one, so most tables need not be read for them."""
+    last = table.columns[-1]
+    if len(table.columns) < 2 or not table.column(last).null_count():
+        return []
+    with _rows(file, skip, separator) as rows:
+        return [number for number, row in enumerate(rows, 1) if 0 < len(row) < len(table.columns)]
+
+
+@contextmanager
+def _rows(file: Path, skip: int, separator: str) -> Iterator[Iterator[list[str]]]:
+    """The rows of a CSV behind its header, as Python reads them."""
     with file.open(encoding="utf-8", errors="replace", newline="") as text:
         for _ in range(skip):
             text.readline()
-        rows = csv.reader(text, delimiter=separator)
+        yield csv.reader((line.replace("\0", "") for line in text), delimiter=separator)
+
+
+def _ragged(file: Path, skip: int, separator: str, width: int) -> int | None:
+    """The first row with too many fields, if any."""
+    with _rows(file, skip, separator) as rows:
         return next((number for number, row in enumerate(rows, 1) if len(row) > width), None)
 
 

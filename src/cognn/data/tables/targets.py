@@ -17,7 +17,8 @@ from cognn.data.tables.values import codes, numbers, parse, vocabulary, words
 from cognn.errors import DataError
 from cognn.files.safe_read import quote_names
 
-MAX_CLASSES = 1000
+MAX_CLASSES, MOST_CLASSES = 1000, 10_000
+"""Classes up to which a task is inferred, and up to which one is learned: scores need a square of that size."""
 DEFAULT_METRIC: dict[Kind, Metric] = {
     "binary": "roc_auc",
     "multiclass": "accuracy",
@@ -52,6 +53,11 @@ def read_targets(
     found = kind or _kind(table, names, coded)
     if found in ("multilabel", "regression"):
         y = _several(table, names, found)
+        if found == "regression" and all(len(column[~column.isnan()].unique()) == 1 for column in y.unbind(1)):
+            value = float(y[~y.isnan()][0])
+            raise DataError(
+                f"{table.name}: column {names[0]!r} has only the value {value:g}; there is nothing to learn"
+            )
         outputs, class_names = len(names), list(names)
     elif len(names) > 1:
         raise DataError(f"task: {found} has one target column, got {len(names)}: {quote_names(names)}")
@@ -176,6 +182,11 @@ def _classes(table: Table, name: str, kind: str) -> tuple[Tensor, list[str]]:
         raise DataError(
             f"{table.name}: column {name!r} has {len(known)} different values, a binary task has two:"
             f" {quote_names(known)}"
+        )
+    if len(known) > MOST_CLASSES:
+        raise DataError(
+            f"{table.name}: column {name!r} has {len(known):,} classes, at most {MOST_CLASSES:,} can be learned; group"
+            " them, or give --task regression"
         )
     if len(known) == 1:
         raise DataError(f"{table.name}: column {name!r} has only the value {known[0]!r}; there is nothing to learn")

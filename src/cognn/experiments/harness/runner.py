@@ -12,6 +12,7 @@ import torch
 from matplotlib.figure import Figure
 
 from cognn.config.options import Config, DataConfig, resolved
+from cognn.config.run_folder import run_config
 from cognn.config.toml import read_recipe, to_toml
 from cognn.data.dataset import Dataset
 from cognn.data.load import load_data
@@ -26,7 +27,7 @@ from cognn.nn.trace import Trace
 from cognn.report import figures
 from cognn.run.fit import Fitted, open_run
 from cognn.run.log_tail import RunCallback
-from cognn.run.train import create_run, parse_numbers, run_config, train_run
+from cognn.run.train import create_run, parse_numbers, train_run
 from cognn.statistics.formatting import axis_units
 from cognn.statistics.paired_gains import GAINS_TITLE, Runs, gain, gains_over_base, paired_scores
 from cognn.statistics.significance import PublishedScore

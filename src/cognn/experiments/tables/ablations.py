@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import torch
 
 from cognn.config.options import Config
+from cognn.config.run_folder import run_config
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
 from cognn.nn.actions import ActionMode
 from cognn.run.fit import Fitted
-from cognn.run.train import run_config
 from cognn.statistics.formatting import format_score
 from cognn.statistics.paired_gains import Runs, gain, paired_scores
 from cognn.train import metrics

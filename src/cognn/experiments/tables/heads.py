@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from cognn.config.changes import changed
 from cognn.config.options import ModelConfig
+from cognn.config.run_folder import run_config
 from cognn.experiments.harness.recipes import load_recipe
 from cognn.experiments.harness.record import read_record
 from cognn.experiments.harness.runner import ExperimentRunner, Limits, TableCell
 from cognn.experiments.tables.ablations import kept_share
-from cognn.run.train import run_config
 from cognn.statistics.paired_gains import HEADS_TITLE, Runs
 from cognn.train.build import widened
 

@@ -139,7 +139,9 @@ def _best(folder: Path, split: int | None) -> Path:
         raise RunError(f"{folder}: holds a {config.model}, not a Co-GNN; open it with cognn.open_run")
     if not (folder / "result.json").exists():
         raise RunError(f"{folder}: this run is not finished; resume it: cognn.fit(resume={str(folder)!r})")
-    result = read_json(folder / "result.json")
+    from cognn.config.run_folder import read_summary
+
+    result = read_summary(folder)
     sign = 1 if higher_is_better(result["metric"]) else -1
     scores = {int(known["split"]): sign * known["val"] for known in result["splits"]}
     if split is not None and split not in scores:
@@ -149,9 +151,9 @@ def _best(folder: Path, split: int | None) -> Path:
 
 
 def _run_config(folder: Path) -> "Config":
-    from cognn.config.toml import load_config  # 9 ms of `import cognn`, for runs only
+    from cognn.config.run_folder import run_config  # 9 ms of `import cognn`, for runs only
 
-    return load_config(folder / "config.toml")
+    return run_config(folder)
 
 
 def _weights(path: Path) -> dict[str, Tensor]:

@@ -6,14 +6,13 @@ from statistics import fmean
 
 import torch
 
+from cognn.config.run_folder import read_summary, run_config
 from cognn.core.graph import Graph
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
-from cognn.files.json import read_json
 from cognn.report.data.run_view import RunView, model_name
 from cognn.report.data.scored import PARTS, scored_part
 from cognn.run.fit import precision
-from cognn.run.train import run_config
 from cognn.statistics.formatting import format_p
 from cognn.statistics.resampled import compare_resampled
 from cognn.train import metrics
@@ -64,7 +63,7 @@ def _over_the_base(view: RunView) -> str:
         return "" if view.trace is None else "cognn compare measures what the actions add over a network without them."
     ours, theirs = (
         {row["split"]: row["test"] for row in result["splits"] if math.isfinite(row["test"])}
-        for result in (view.fitted.result, read_json(view.base / "result.json"))
+        for result in (view.fitted.result, read_summary(view.base))
     )
     both = sorted(ours.keys() & theirs.keys())
     if not both:

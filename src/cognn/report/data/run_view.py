@@ -1,6 +1,5 @@
 """A finished run with everything that its report shows."""
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from cognn.config.options import Config, ModelConfig
+from cognn.config.run_folder import read_summary, run_config
 from cognn.core.graph import Graph
 from cognn.core.seeding import seeded
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError, RunError
-from cognn.files.json import read_json
 from cognn.files.tensors import load_tensors
 from cognn.nn.options.pretrained import eval_actions
 from cognn.nn.trace import Trace
@@ -34,7 +33,7 @@ from cognn.report.data.kept_curve import KeptCurve, kept_curve
 from cognn.report.data.minesweeper import MinesweeperBoard, find_board
 from cognn.report.data.relations import names_of_relations
 from cognn.run.fit import Fitted, Prediction, open_run, precision
-from cognn.run.train import run_config
+from cognn.run.log_tail import parse_line
 from cognn.train.batcher import Batcher
 from cognn.train.build import cooperative
 
@@ -280,7 +279,7 @@ def _check_comparable(base: Path, fitted: Fitted) -> None:
         if name not in ("splits", "metric") and value != getattr(own, name):
             wanted = f"{value!r}, not with {getattr(own, name)!r}"
             raise RunError(f"base: {base} was trained with {name} {wanted}; give a run of the same data")
-    metric = read_json(base / "result.json")["metric"]
+    metric = read_summary(base)["metric"]
     if metric != fitted.result["metric"]:
         wanted = f"{metric}, not by {fitted.result['metric']}"
         raise RunError(f"base: {base} is scored by {wanted}; give a run of the same --metric")
@@ -292,8 +291,8 @@ def training_curves(folder: Path) -> list[dict[str, Any]]:
     """The ``metrics.jsonl`` of every split as columns, subsampled if it is long; undefined numbers are None."""
     curves = []
     for path in sorted(folder.glob("split-*/metrics.jsonl"), key=lambda path: int(path.parent.name[6:])):
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        every = -(-len(lines) // MOST_POINTS)
+        lines = [vars(parse_line(line, path)) for line in path.read_bytes().splitlines()]
+        every = max(1, -(-len(lines) // MOST_POINTS))
         # Keep the last line, and all lines with a share of kept edges, which are few.
         some = [line for i, line in enumerate(lines) if i % every == 0 or line is lines[-1] or line["kept"] is not None]
         keys = "epoch", "loss", "train", "val", "test", "kept"

@@ -5,9 +5,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from cognn.config.run_folder import read_summary, run_config
 from cognn.config.toml import to_toml
-from cognn.files.atomic import write
-from cognn.files.json import read_json
+from cognn.files.atomic import write_output
 from cognn.report.data.conclusion import conclusion
 from cognn.report.data.run_view import RunView, model_name
 from cognn.report.data.selection import heads_on_page, relations_with_charts
@@ -19,7 +19,6 @@ from cognn.report.page.relation_maps import relation_maps
 from cognn.report.page.relation_words import all_together, relation_note, what_nodes_do
 from cognn.report.page.score_charts import score_charts
 from cognn.report.page.shell import BASICS, asset, fill_page
-from cognn.run.train import run_config
 
 SCRIPTS = (
     *BASICS,
@@ -40,7 +39,7 @@ def write_page(view: RunView, path: str | Path, explain: list[int] | None = None
         path: The file.
         explain: Items whose predictions are explained; by default a few are selected.
     """
-    write(Path(path), render_page(view, explain).encode())
+    write_output(Path(path), render_page(view, explain).encode())
     return Path(path)
 
 
@@ -137,7 +136,7 @@ def _summary(view: RunView) -> str:
     rows = [_scores(model_name(config), result)]
     base = "No run of the base network was found in the same folder; --base RUN adds one."
     if view.base is not None:
-        known = read_json(view.base / "result.json")
+        known = read_summary(view.base)
         rows.append(_scores(f"{model_name(run_config(view.base).model)} (base network)", known))
         base = f"Base network: run {view.base.resolve().name}."
     elif view.trace is None:

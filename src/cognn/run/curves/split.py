@@ -5,10 +5,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cognn.errors import ConfigError, RunError
-from cognn.files.json import from_json
 from cognn.run.curves.mlflow import MLflow
 from cognn.run.curves.tensorboard import TensorBoard
 from cognn.run.curves.wandb import WandB
+from cognn.run.log_tail import parse_line
 from cognn.train.loop import Epoch
 
 Writer = TensorBoard | WandB | MLflow
@@ -75,8 +75,8 @@ class SplitCurves:
         for writer in self.writers:
             writer.start()
         self.started = True
-        for text in self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []:
-            line = Epoch(**from_json(text))
+        for text in self.log.read_bytes().splitlines() if self.log.exists() else []:
+            line = parse_line(text, self.log)
             if line.epoch < before:
                 self._write(line)
 
