@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cognn.core import memory
 from cognn.files import npz_archive
+from cognn.parallel import memory
 from tests.cli.test_main import SIZES, tables
 from tests.cli.test_outputs import error_of, here, project  # noqa: F401
 

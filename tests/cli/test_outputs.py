@@ -140,3 +140,24 @@ def test_leftovers_of_killed_saves_go_with_the_next_command(here) -> None:
         path.write_text("half")
     assert main(["evaluate", "run"]) == 0
     assert not any(path.exists() for path in left)
+
+
+def test_formulas_in_ids_are_escaped_on_request(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = tables(tmp_path)
+    nodes = Path("nodes.csv").read_text().replace("n7,", "=7,")
+    Path("nodes.csv").write_text(nodes)
+    Path("edges.csv").write_text("source,target\nn1,n2\nn2,=7\n")
+    assert main(["train", words[0], "--edges", "edges.csv", *words[3:], *SIZES, "--out", "run"]) == 0
+    for more, name in (([], "=7"), (["--escape-formulas"], "'=7")):
+        assert main(["predict", "run", "--out", "p.csv", *more]) == 0
+        assert Path("p.csv").read_text().splitlines()[8].startswith(f"{name},")
+    store = ["data", "build", "nodes.csv", "edges.csv", "--like", "run", "--quiet", "--out", "store"]
+    assert main(store) == 0
+    assert main(["predict", "run", "store", "--out", "p.csv", "--escape-formulas"]) == 0
+    assert Path("p.csv").read_text().splitlines()[8].startswith("'=7,")
+    capsys.readouterr()
+    assert "escape_formulas: is for CSV" in error_of(
+        ["predict", "run", "--out", "p.parquet", "--escape-formulas"], capsys
+    )
+    assert "need a file" in error_of(["predict", "run", "store", "--out", "-"], capsys)

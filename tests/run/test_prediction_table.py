@@ -1,11 +1,12 @@
 """The columns of the actions in a table of predictions."""
 
+import polars as pl
 import torch
 
 from cognn.nn.actions import action_space
 from cognn.nn.edge_actions import EdgeSpace
 from cognn.run.fit import Prediction
-from cognn.run.prediction_table import edge_table, most_common, prediction_table
+from cognn.run.prediction_table import edge_table, escape_formulas, most_common, prediction_table
 
 S, L, B, ISOLATE = range(4)
 
@@ -73,3 +74,14 @@ def test_nodes_have_the_shares_of_their_edges_that_are_kept_and_edges_their_acti
     edges = edge_table(None, ends, two)
     assert edges["keep_0"].to_list() == [0.5, 0.0, 0.0, 0.5]
     assert edges["action_0_head_1"].to_list() == ["DROP"] * 4
+
+
+def test_formulas_are_escaped_and_numbers_are_not() -> None:
+    cells = ["=1+1", "+cmd|' /C calc'!A0", "@sum", "\t=1", "-x", "-5", "+3.5", "1=1", "", None]
+    table = escape_formulas(pl.DataFrame({"id": cells, "p_=x": [0.5] * len(cells), "=name": ["a"] * len(cells)}))
+    assert table["id"].to_list() == [
+        *("'=1+1", "'+cmd|' /C calc'!A0", "'@sum", "'\t=1", "'-x"),
+        *("-5", "+3.5", "1=1", "", None),
+    ]
+    assert table.columns == ["id", "p_=x", "'=name"]
+    assert table["p_=x"].to_list() == [0.5] * len(cells)

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from cognn.baselines.models import BASELINES, make_baseline
 from cognn.config.changes import changed
 from cognn.config.options import Config, ModelConfig, TrainConfig
-from cognn.core.memory import require_memory
 from cognn.data.dataset import Dataset
 from cognn.errors import ConfigError
 from cognn.nn import checks
@@ -18,6 +17,7 @@ from cognn.nn.model import CoGNN
 from cognn.nn.options.pretrained import config_options
 from cognn.nn.pairs.decoders import DECODERS
 from cognn.nn.pairs.model import PairModel
+from cognn.parallel.memory import require_memory
 
 
 def cooperative(model: nn.Module) -> CoGNN | None:
