@@ -57,7 +57,7 @@ def test_a_baseline_trains_by_the_same_command(capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fly"], "unknown command 'fly'; known are train"),
+        (["fly"], "unknown command 'fly'; known are demo, train"),
         (["trian"], "unknown command 'trian'; did you mean train?"),
         (["--trian"], "unknown command '--trian'; did you mean train?"),
         (["train", "nosuch"], "dataset 'nosuch' is not known; `cognn data list` shows all names"),

@@ -76,7 +76,7 @@ def test_origin_without_mirror() -> None:
 
 
 def test_names() -> None:
-    assert len(NAMES) == 28
+    assert len(NAMES) == 66
     assert all(name == name.lower() and "_" not in name for name in NAMES)
     assert all(entry.description and "\n" not in entry.description for entry in ENTRIES.values())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cognn.run.log_tail import LogTail, follow_logs
-from cognn.train.loop import Epoch, _open_log
+from cognn.train.loop import Epoch, _open_log, log_digest
 
 
 def line(epoch: int, val: float, seconds: float = 1.0) -> str:
@@ -35,7 +35,8 @@ def test_a_log_that_is_cut_back_and_written_anew_is_followed(seconds: float, mor
     path.write_text("".join(line(epoch, epoch / 100) for epoch in range(1, 41)))
     replay = follow_logs(tmp_path, [4], lambda *seen: told.append(seen), True)
     replay()
-    with _open_log(path, len("".join(line(epoch, epoch / 100) for epoch in range(1, 11)))) as file:
+    size = len("".join(line(epoch, epoch / 100) for epoch in range(1, 11)))
+    with _open_log(path, size, log_digest(path, size)) as file:
         for epoch in range(11, more + 1):
             file.write(line(epoch, epoch / 100, seconds))
         file.flush()
@@ -50,6 +51,6 @@ def test_a_log_that_is_cut_back_and_written_anew_is_followed(seconds: float, mor
 def test_a_log_that_lost_its_end_goes_on_with_whole_lines(left: str, tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text(left)
-    with _open_log(path, 1000) as file:
+    with _open_log(path, 1000, "of the lost log") as file:
         file.write(line(3, 0.6))
     assert [json.loads(text)["epoch"] for text in path.read_text().splitlines()] == ([1, 3] if left else [3])
