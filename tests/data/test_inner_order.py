@@ -6,6 +6,7 @@ from tests.test_architecture import EDGES
 
 ORDER = (
     "readout",
+    "linked_pairs",
     "dataset",
     "hidden_test",
     "tables",
@@ -16,7 +17,7 @@ ORDER = (
     "published",
     "catalogue",
 )
-ORDER += ("readers", "synthetic", "sampling", "store", "noise", "load", "defaults", "check")
+ORDER += ("sampling", "links", "readers", "synthetic", "store", "noise", "load", "defaults", "check")
 
 
 @pytest.mark.parametrize("name", [name for name in EDGES if name.startswith("data.")])

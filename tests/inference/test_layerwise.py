@@ -264,6 +264,7 @@ def test_another_model_or_store_is_refused(graphs, tmp_path) -> None:
     assert fingerprint(make_model(0)) != fingerprint(make_model(1))
     assert fingerprint(make_model(0)) == fingerprint(make_model(0))
     (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()
     with pytest.raises(RunError, match="is needed for temporary files, but exists already; move or delete it"):
         Scratch(tmp_path / "other", {})
 

@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def options(file: Path, **more) -> Config:
-    return make_config(dataset=str(file), directed=True, **{**PLAIN, "epochs": 4, **more})
+    return make_config(dataset=str(file), directed=True, standardize=True, **{**PLAIN, "epochs": 4, **more})
 
 
 def words(config: Config, out: Path) -> list[str]:

@@ -32,8 +32,14 @@ OTHER: dict[str, Any] = {
     "num_bases": 2,
     "num_blocks": 2,
     "relation_actions": "shared",
+    "action_act": "relu",
+    "norm_sharing": "shared",
+    "gin_mlp": "wide",
+    "edge_sharing": "shared",
+    "init": "published",
 }
 NEEDS = {name: {"directions": "both"} for name in ("direction_share", "num_bases", "num_blocks")}
+NEEDS["gin_mlp"] = {"env": "gin"}
 """What an option requires of another."""
 
 

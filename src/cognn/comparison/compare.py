@@ -209,7 +209,7 @@ def make_plan(options: CompareOptions, dataset: Dataset) -> Plan:
         search_seed=options.search_seed,
         baselines=networks,
         budget=options.budget,
-        limit=None if share is None else round(share / count, 3),
+        limit=None if share is None else max(round(share / count, 3), 0.001),
         fixed=sorted(options.given),
         config=config,
         rows=rows,

@@ -10,6 +10,7 @@ from typing import Any
 from cognn.comparison.plan import Plan
 from cognn.comparison.rows import Row
 from cognn.comparison.work import run_folder
+from cognn.config.run_folder import run_config
 from cognn.files.json import read_json
 
 Key = tuple[int, int]
@@ -74,7 +75,10 @@ class _Reader:
             for split in plan.splits:
                 path = run_folder(folder, row.key, seed) / f"split-{split}" / "result.json"
                 if (found := self.read(path)) is not None:
-                    trainings[seed, split] = found
+                    limited = plan.limit is not None and "stopped" not in found  # trees say so themselves
+                    trainings[seed, split] = (
+                        found | {"stopped": True} if limited and _was_stopped(path, found) else found
+                    )
         failed = self.read(folder / row.key / "failed.json")
         why = None if failed is None else failed["why"]
         return RowResults(row, len(done), trainings, why, sum(trial.get("seconds", 0.0) for trial in done))
@@ -84,6 +88,13 @@ class _Reader:
         if path not in self.known and path.exists():
             self.known[path] = read_json(path)
         return self.known.get(path)
+
+
+def _was_stopped(path: Path, result: dict[str, Any]) -> bool:
+    """Whether a network had neither its last epoch nor ``patience`` epochs without a better score."""
+    train = run_config(path.parent.parent).train
+    waited = result["epochs"] - result["best_epoch"]
+    return result["epochs"] < train.epochs and not (train.patience and waited >= train.patience)
 
 
 def watch_rows(folder: Path, plan: Plan) -> Callable[[], list[RowResults]]:

@@ -13,7 +13,7 @@ from cognn.comparison.rows import NEIGHBOUR_TREES, SPACE, TREE_SPACE, Row, point
 from cognn.comparison.trees import Trees, save_trees, train_trees
 from cognn.config.changes import changed
 from cognn.config.options import Config
-from cognn.config.values import threshold
+from cognn.config.values import seconds, threshold
 from cognn.data.dataset import Dataset
 from cognn.data.hidden_test import hide_test
 from cognn.data.load import load_data
@@ -88,7 +88,11 @@ class _Network:
         self.plan, self.dataset, self.row, self.look = plan, dataset, row, look
 
     def config(self, point: dict[str, Any]) -> Config:
-        return row_config(self.row, self.plan.config, self.dataset, point, self.plan.directed)
+        config = row_config(self.row, self.plan.config, self.dataset, point, self.plan.directed)
+        if self.plan.limit is None:
+            return config
+        most = min(self.plan.limit, seconds(config.train.max_time))
+        return changed(config, {"max_time": f"{most:.3f}s"})
 
     def try_out(self, folder: Path, point: dict[str, Any]) -> dict[str, float]:
         index = self.plan.splits[0]

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from cognn.config.metrics import HITS, RANKINGS, Metric, higher_is_better
 from cognn.core.graph import Graph
-from cognn.data.links.links import Links
+from cognn.data.linked_pairs import Links
 from cognn.data.readout import READOUTS, Readout
 from cognn.nn.edge_features import EdgeSpec
 

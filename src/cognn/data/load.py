@@ -39,6 +39,14 @@ GENERATED: dict[str, Callable[[int], Dataset]] = {
     "minesweeper-board": lambda seed: minesweeper_board(seed=seed),
     "long-range": lambda seed: long_range(seed=seed),
 }
+
+
+def _graphland(name: str) -> Dataset:
+    entry = find_entry(name)
+    assert entry.folder is not None
+    return load_graphland(name, entry.folder[1], entry.kind, entry.metric)
+
+
 PUBLISHED: dict[str, Callable[[str], Dataset]] = {
     "heterophilous": load_heterophilous,
     "planetoid": load_planetoid,
@@ -46,7 +54,7 @@ PUBLISHED: dict[str, Callable[[str], Dataset]] = {
     "tu": load_tu,
     "lrgb": lambda name: load_peptides(),
     "entities": load_entities,
-    "graphland": load_graphland,
+    "graphland": _graphland,
 }
 """Loaders by the first part of ``Entry.folder``."""
 

@@ -12,8 +12,8 @@ from cognn.config.options import TrainConfig
 from cognn.core.graph import Graph
 from cognn.core.sparse_features import repeat_rows, take_rows
 from cognn.data.dataset import Dataset
+from cognn.data.linked_pairs import Links
 from cognn.data.links.epoch import epoch_batch
-from cognn.data.links.links import Links
 from cognn.data.sampling.batches import Batch, GraphCollator
 from cognn.data.sampling.neighbors import NeighborhoodSampler
 from cognn.data.sampling.partition import PartitionSampler

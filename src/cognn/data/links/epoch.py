@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from cognn.data.links.links import Links
+from cognn.data.linked_pairs import Links
 from cognn.data.links.pairs import count_pairs, free_number, pair_number, pair_of
 from cognn.data.sampling.batches import Batch
 from cognn.errors import DataError

@@ -10,7 +10,7 @@ from torch import Tensor
 from cognn.config.options import DataConfig
 from cognn.data.assemble import is_symmetric
 from cognn.data.dataset import KINDS, Dataset, Split, Task
-from cognn.data.links.links import Links
+from cognn.data.linked_pairs import Links
 from cognn.data.links.pairs import count_pairs, edge_pairs, free_number, pair_number, pair_of
 from cognn.data.tables.table import Table
 from cognn.data.tables.targets import Targets, metric_of, missing_targets, read_targets

@@ -8,9 +8,9 @@ import torch
 import torch_geometric.datasets
 from torch_geometric.data import Data, InMemoryDataset
 
+from cognn.config.metrics import Metric
 from cognn.core.graph import Graph
-from cognn.data.catalogue import find_entry
-from cognn.data.dataset import Dataset, Task
+from cognn.data.dataset import Dataset, Kind, Task
 from cognn.data.published.pyg_datasets import AtomicDownload, published_splits, raw_file_errors
 from cognn.data.published.raw_files import raw_root
 from cognn.errors import DataError
@@ -22,7 +22,7 @@ _NEEDED = {"pandas": "pandas", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 _PyG: Any = getattr(torch_geometric.datasets, "GraphLandDataset", InMemoryDataset)  # PyG has it since 2.8
 
 
-def load_graphland(name: str) -> Dataset:
+def load_graphland(name: str, folder: str, kind: Kind, metric: Metric) -> Dataset:
     """Load a graph with one published split, undirected, and with the features that PyG makes by default.
 
     These are those of the benchmark: numbers by quantiles as a normal distribution, fractions as they are except for
@@ -32,23 +32,21 @@ def load_graphland(name: str) -> Dataset:
     ``tolokers-2`` has the split RL (random, 10/10/80), ``tolokers-2-rh`` RH (random, 50/25/25) and ``tolokers-2-th`` TH
     (by time, 50/25/25).  THI is not offered: there, training, validation and test each have a graph of their own.
     """
-    entry = find_entry(name)
     missing = [package for module, package in _NEEDED.items() if find_spec(module) is None]
     if missing or _PyG is InMemoryDataset:
         needed = " and ".join(missing) or "PyG 2.8"
         raise DataError(f"dataset {name}: reading GraphLand needs {needed}; pip install 'cognn[graphland]'")
-    folder = "" if entry.folder is None else entry.folder[1]
     root = raw_root(KIND, folder)
     with raw_file_errors(root, folder):
         data = _Published(str(root), folder, SPLITS.get(name[-3:], "RL")).read
-        y = data.y if entry.kind != "regression" else data.y.view(-1, 1)
-        if entry.kind == "multiclass":
+        y = data.y if kind != "regression" else data.y.view(-1, 1)
+        if kind == "multiclass":
             y = torch.where(y.isnan(), -1, y).long()
         splits = published_splits(name, data)
-    outputs = int(y.max()) + 1 if entry.kind == "multiclass" else 1
+    outputs = int(y.max()) + 1 if kind == "multiclass" else 1
     return Dataset(
         name=name,
-        task=Task("node", entry.kind, outputs, entry.metric),
+        task=Task("node", kind, outputs, metric),
         x=data.x,
         y=y,
         graphs=[Graph(data.edge_index, data.num_nodes)],

@@ -45,7 +45,7 @@ def _drowned(values: NDArray[Any]) -> bool:
         spread = float(values.max()) - float(values.min())
     for part in (values[:1000], values):  # most columns are told by the first
         low, high = np.quantile(part.astype(np.float64), (0.1, 0.9))
-        if spread <= DROWNS * (high - low):
+        if spread <= DROWNS * (float(high) - float(low)):
             return False
     return bool(high > low)
 

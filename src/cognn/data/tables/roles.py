@@ -88,7 +88,7 @@ def find_roles(tables: Tables, config: DataConfig) -> Roles:
             raise DataError(f"{option}: no column {unknown[0]!r} in {nodes.name} or {edges.name}")
     roles.targets = _once("target", config.target)
     ignored = [name for name in roles.targets if name in roles.ignored]
-    if ignored:
+    if ignored and items is nodes:  # a column of the nodes may have the name of the target of the graphs
         raise DataError(f"target, ignore: {ignored[0]!r} cannot be predicted and ignored; leave one of the two out")
     items.require(*roles.targets)
     usual = [name for name in TARGET_NAMES if name in items.columns and name not in roles.ignored]

@@ -163,7 +163,7 @@ class ExperimentRunner:
             else:
                 with self.progress(config) as report:
                     summary = train_run(folder, self.jobs, report, dataset)
-            found += [self._entry(cell, config, result) for result in summary["splits"]]
+            found += [self._entry(cell, run_config(folder), result) for result in summary["splits"]]
             self.runs = record.merge_runs(self.runs, found)
             self._say_trials(cell)
             self.write_record()
